@@ -1,0 +1,3 @@
+module github.com/whet-dev/whet
+
+go 1.26.0
