@@ -8,8 +8,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/whet-dev/whet/internal/walk"
@@ -212,12 +214,16 @@ func sortNewest[T any](dir string, all []T, name func(T) string) {
 func (g *grep) show(ctx context.Context, a *Answer, hits []hit) {
 	if g.Output != Content {
 		for _, h := range hits[min(g.Offset, len(hits)):] {
-			if len(a.Found) == g.Limit {
+			if len(a.Found) == g.Limit && g.Limit > 0 {
 				a.more(g.Offset+g.Limit, len(hits))
 				break
 			}
 			a.Found = append(a.Found, FileCount{g.shown(h.path), h.count})
 		}
+		return
+	}
+	if g.Limit < 0 {
+		g.showAll(ctx, a, hits)
 		return
 	}
 	skip, size := g.Offset, 0
@@ -226,26 +232,45 @@ func (g *grep) show(ctx context.Context, a *Answer, hits []hit) {
 			skip -= h.count
 			continue
 		}
-		if a.binary {
-			continue
+		if a.binary || len(a.Matches) == g.Limit || size > maxAnswer {
+			break
 		}
-		room := g.Limit - len(a.Matches)
-		rows, err := g.rows(ctx, h.path, skip, room)
+		rows, err := g.rows(ctx, h.path, skip, g.Limit-len(a.Matches))
 		if err != nil {
 			a.Unreadable = append(a.Unreadable, g.shown(h.path))
 		}
 		for _, m := range rows {
-			if size += m.size(); size > maxAnswer && len(a.Matches) > 0 || len(a.Matches) == g.Limit {
+			if size += m.size(); size > maxAnswer && len(a.Matches) > 0 {
 				break
 			}
 			a.Matches = append(a.Matches, m)
 		}
 		skip = 0
-		if len(a.Matches) == g.Limit || size > maxAnswer {
-			break
-		}
 	}
 	a.more(g.Offset+len(a.Matches), a.Total)
+}
+
+// showAll fills the answer with every match.
+func (g *grep) showAll(ctx context.Context, a *Answer, hits []hit) {
+	rows := make([][]Match, len(hits))
+	errs := make([]error, len(hits))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(hits)) && !a.binary; i = next.Add(1) - 1 {
+				rows[i], errs[i] = g.rows(ctx, hits[i].path, 0, hits[i].count)
+			}
+		})
+	}
+	wg.Wait()
+	for i, h := range hits {
+		a.Matches = append(a.Matches, rows[i]...)
+		if errs[i] != nil {
+			a.Unreadable = append(a.Unreadable, g.shown(h.path))
+		}
+	}
+	a.Matches = a.Matches[min(g.Offset, len(a.Matches)):]
 }
 
 // shown returns a path relative to dir as the answer has it.

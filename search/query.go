@@ -37,7 +37,7 @@ type Query struct {
 
 	Output  string // Content, Files or Count; "" is Content
 	Context int    // lines around each match, 0 to 20
-	Limit   int    // matches (for Files and Count: files); 0 is 100, at most 1,000
+	Limit   int    // matches (for Files and Count: files); 0 is 100, below 0 all
 	Offset  int    // how many of them to skip
 
 	Timeout time.Duration // 0 is 30 s
@@ -52,7 +52,6 @@ const (
 
 const (
 	defaultLimit   = 100
-	maxLimit       = 1000
 	maxContext     = 20
 	defaultTimeout = 30 * time.Second
 	maxFileSize    = 10 << 20 // bytes; larger files are searched only when named
@@ -78,10 +77,9 @@ func (q *Query) setDefaults() error {
 	if !slices.Contains([]string{Content, Files, Count}, q.Output) {
 		return fmt.Errorf("grep: output %s isn't known; use content, files or count", quote(q.Output))
 	}
-	if q.Limit <= 0 {
+	if q.Limit == 0 {
 		q.Limit = defaultLimit
 	}
-	q.Limit = min(q.Limit, maxLimit)
 	q.Context = min(max(q.Context, 0), maxContext)
 	q.Offset = max(q.Offset, 0)
 	if q.Timeout <= 0 {
