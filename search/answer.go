@@ -20,6 +20,7 @@ type Answer struct {
 	Searched   int         `json:"searched"`             // files
 	Skipped    Skipped     `json:"skipped"`              // known if nothing was found
 	Partial    bool        `json:"partial"`              // ended before all was searched
+	Denied     bool        `json:"denied,omitempty"`     // some file or directory could not be read
 	Unreadable []string    `json:"unreadable,omitempty"` // matched, then could not be read
 	Engine     string      `json:"engine"`
 
@@ -74,6 +75,9 @@ func (a *Answer) String() string {
 	}
 	for _, p := range a.Unreadable {
 		fmt.Fprintf(&b, "(%s could not be read again)\n", Printable(p))
+	}
+	if a.Denied && a.Total > 0 {
+		b.WriteString("(partial: some files or directories could not be read)\n")
 	}
 	if a.Partial {
 		fmt.Fprintf(&b, "(partial: the search was stopped after %s, before all files were searched; narrow the path or the include)\n", a.query.Timeout)

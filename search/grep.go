@@ -111,7 +111,7 @@ func (g *grep) run(ctx context.Context, file string) (*Answer, error) {
 		a.leftOut = &l
 		a.Skipped = Skipped{l.Ignored, l.Hidden, l.Binary, l.Large}
 		if !a.Partial {
-			a.Searched = l.Met - l.Large
+			a.Searched = l.Met - l.Large - l.Binary - l.Denied
 		}
 	}
 	return a, nil
@@ -128,7 +128,8 @@ func (g *grep) directory(ctx context.Context, a *Answer) (hits []hit, err error)
 	if g.Engine != EngineOwn {
 		if rg := FindRipgrep(); rg != "" {
 			a.Engine = EngineRipgrep
-			a.Searched, err = ripgrep{rg}.search(ctx, &g.scope, found)
+			t, err := ripgrep{rg}.search(ctx, &g.scope, found)
+			a.Searched, a.Denied = t.searched, t.denied
 			if !errors.Is(err, errEngine) || g.Engine == EngineRipgrep {
 				return hits, err
 			}
@@ -138,7 +139,8 @@ func (g *grep) directory(ctx context.Context, a *Answer) (hits []hit, err error)
 		}
 	}
 	a.Engine = EngineOwn
-	a.Searched, err = own{}.search(ctx, &g.scope, found)
+	t, err := own{}.search(ctx, &g.scope, found)
+	a.Searched, a.Denied = t.searched, t.denied
 	return hits, err
 }
 
