@@ -36,8 +36,7 @@ func compilePattern(q *Query) (*pattern, error) {
 		flags = "(?im)"
 	}
 	p := &pattern{rust: d.forRust}
-	body := flags + "(?:" + d.forGo + ")"
-	tree, err := parse(body)
+	tree, err := parse(flags + "(?:" + d.forGo + ")")
 	if err != nil {
 		return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
 	}
@@ -53,16 +52,20 @@ func compilePattern(q *Query) (*pattern, error) {
 	if q.Word {
 		// Consuming the neighbours stands for looking at them, since lines are
 		// told apart by one match each.
-		body = `(?m)(?:^|[` + perlClass('W') + `])(` + body + `)(?:[` + perlClass('W') + `]|$)`
 		p.group = 1
+		notWord := "[" + perlClass('W') + "]"
+		if tree, err = parse("(?:(?m:^)|" + notWord + ")(" + tree.String() + ")(?:" + notWord + "|(?m:$))"); err != nil {
+			return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
+		}
 	}
-	if p.re, err = regexp.Compile(body); err != nil {
+	tree = strict(tree)
+	if p.re, err = regexp.Compile(tree.String()); err == nil && d.boundary {
+		p.marked, err = regexp.Compile(marks(tree).String())
+	}
+	if err != nil {
 		return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
 	}
-	if d.boundary {
-		p.marked, err = markedRegexp(body)
-	}
-	return p, err
+	return p, nil
 }
 
 func parse(re string) (*syntax.Regexp, error) {
@@ -111,7 +114,7 @@ func (p *pattern) find(text []byte, from int) (start, end int) {
 		}
 		return -1, -1
 	}
-	if p.marked != nil && !isASCII(text) {
+	if !isASCII(text) && (p.marked != nil || !utf8.Valid(text)) {
 		return p.findMarked(text, from)
 	}
 	m := p.re.FindSubmatchIndex(text[from:])
