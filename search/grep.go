@@ -85,7 +85,8 @@ type grep struct {
 func (g *grep) run(ctx context.Context, file string) (*Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()
-	a := &Answer{query: g.Query, Matches: []Match{}}
+	a := &Answer{query: g.Query, pattern: g.pattern, Matches: []Match{}}
+	begun := time.Now()
 	var hits []hit
 	var err error
 	if file != "" {
@@ -96,7 +97,7 @@ func (g *grep) run(ctx context.Context, file string) (*Answer, error) {
 	if err != nil && limited.Err() == nil {
 		return nil, err
 	}
-	a.Partial = limited.Err() != nil
+	a.Partial, a.took = limited.Err() != nil, time.Since(begun).Round(time.Millisecond)
 	// What was found is shown even if the time for finding more is over.
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwards)
 	defer cancel()

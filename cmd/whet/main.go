@@ -118,6 +118,8 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		toolsCommand(),
 		callCommand(),
+		grepCommand(),
+		globCommand(),
 		configCommand(),
 		versionCommand(),
 		mcpCommand(),
