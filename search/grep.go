@@ -99,7 +99,11 @@ func (g *grep) run(ctx context.Context, file string) (*Answer, error) {
 	}
 	a.Partial, a.took = limited.Err() != nil, time.Since(begun).Round(time.Millisecond)
 	// What was found is shown even if the time for finding more is over.
-	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwards)
+	grace := afterwards
+	if g.Limit < 0 {
+		grace = g.Timeout
+	}
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	for _, h := range hits {
 		a.Total += h.count
@@ -107,6 +111,7 @@ func (g *grep) run(ctx context.Context, file string) (*Answer, error) {
 	a.Files = len(hits)
 	g.sort(hits)
 	g.show(rest, a, hits)
+	a.Partial = a.Partial || rest.Err() != nil
 	if a.Files == 0 && file == "" && ctx.Err() == nil {
 		l := explain(rest, &g.scope)
 		a.leftOut = &l
