@@ -44,36 +44,33 @@ func Grep(ctx context.Context, q Query) (*Answer, error) {
 	defer func() { _ = dir.Close() }()
 	g := &grep{scope: scope{Query: &q, pattern: p, dir: dir, filters: f}, base: q.Path}
 	if file != "" {
-		g.base = path.Dir(q.Path)
+		g.base = ""
 	}
 	return g.run(ctx, file)
 }
 
-// openAt opens the directory to search. If path is a file it is the file's
-// directory, and file its name there.
+// openAt opens the directory to search. If path is a file it is root, and file
+// the path from there.
 func openAt(tool, root, p string) (dir *os.Root, file string, err error) {
 	top, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: opening the directory to search: %w", tool, err)
 	}
-	p = filepath.FromSlash(cmp.Or(p, "."))
-	info, err := top.Stat(p)
-	if err != nil {
-		_ = top.Close()
-		return nil, "", fmt.Errorf("%s: %w", tool, err)
+	if p == "" || p == "." {
+		return top, "", nil
 	}
-	if !info.IsDir() {
-		p, file = filepath.Split(p)
-		p = cmp.Or(filepath.Clean(p), ".")
-	}
-	if p == "." {
-		return top, file, nil
+	info, err := top.Stat(filepath.FromSlash(p))
+	if err == nil && !info.IsDir() {
+		return top, p, nil
 	}
 	defer func() { _ = top.Close() }()
-	if dir, err = top.OpenRoot(p); err != nil {
+	if err == nil {
+		dir, err = top.OpenRoot(filepath.FromSlash(p))
+	}
+	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", tool, err)
 	}
-	return dir, file, nil
+	return dir, "", nil
 }
 
 // A grep is one search under way.
