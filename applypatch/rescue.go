@@ -1,0 +1,262 @@
+package applypatch
+
+import "strings"
+
+// The proof that an aligned place is the right one.
+const (
+	enough    = 0.45 // share of the block's own score that the place must reach
+	marginMin = 1.0  // lead over the next place, at least
+	marginOf  = 0.08 // and at least this share of the block's own score
+)
+
+func (b *block) fullScore() (s float64) {
+	for j := range b.keys {
+		s += likeScore[same] * b.keys[j].scale()
+	}
+	return s
+}
+
+// aligned places a block that is nowhere in one piece.
+func (r *resolver) aligned(b *block) ([]placement, error) {
+	if len(b.keys) > maxBlock {
+		return nil, r.notFound(b, NotFound)
+	}
+	ps, err := r.align(&aligner{r: r, b: b})
+	if err == nil || r.opt.Stale == StaleRefuse || CodeOf(err) == Ambiguous {
+		return ps, err
+	}
+	if stale, serr := r.align(&aligner{r: r, b: b, stale: true}); serr == nil {
+		return stale, nil
+	}
+	return nil, err
+}
+
+func (r *resolver) align(a *aligner) ([]placement, error) {
+	b := a.b
+	als, left := a.best()
+	full := b.fullScore()
+	margin := max(marginMin, marginOf*full)
+	if a.cells > maxCells || len(als) == 0 || als[0].score < enough*full {
+		return nil, r.notFound(b, NotFound)
+	}
+	top := als[0].score
+	var ps []placement
+	for i := range als {
+		if top-als[i].score >= margin {
+			break
+		}
+		p, why := r.settle(a, &als[i])
+		if why != "" {
+			if i == 0 {
+				return nil, r.conflict(b, &als[0], why)
+			}
+			p = placement{start: -1} // a rival all the same
+		}
+		p.score = als[i].score / full
+		if len(ps) == 0 || !sameEdits(&p, &ps[0]) {
+			ps = append(ps, p)
+		}
+	}
+	if left > 0 && top-left < margin {
+		return nil, r.notFound(b, Ambiguous)
+	}
+	return r.choose(b, ps)
+}
+
+// choose returns what anchors leave of the rivals, for the assignment to decide.
+func (r *resolver) choose(b *block, ps []placement) ([]placement, error) {
+	if len(ps) == 1 {
+		return r.restrict(b, ps), nil
+	}
+	sortByStart(ps)
+	ps = r.restrict(b, ps)
+	if ps[0].start < 0 {
+		return nil, r.ambiguous(b, ps)
+	}
+	return ps, nil
+}
+
+// settle turns an alignment into edits; why names what is unproved.
+func (r *resolver) settle(a *aligner, al *alignment) (p placement, why string) {
+	b := a.b
+	if why := r.witnessed(b, al); why != "" {
+		return p, why
+	}
+	if b, why = r.fitIndent(b, al); why != "" {
+		return p, why
+	}
+	p = placement{tier: Aligned, start: -1}
+	for _, at := range al.at {
+		if at >= 0 {
+			if p.start < 0 {
+				p.start = at
+			}
+			p.end = at + 1
+		}
+	}
+	old := 0
+	for i := 0; i < len(b.Lines); {
+		if b.Lines[i].Op == ' ' {
+			old, i = old+1, i+1
+			continue
+		}
+		run := run{first: old}
+		for ; i < len(b.Lines) && b.Lines[i].Op != ' '; i++ {
+			if b.Lines[i].Op == '-' {
+				old++
+				continue
+			}
+			run.add = append(run.add, b.Lines[i].Text)
+		}
+		run.last = old
+		e, why := r.edit(a, al, run)
+		if why != "" {
+			return p, why
+		}
+		if a.stale {
+			p.stale = append(p.stale, r.staleLines(b, al, run)...)
+		}
+		p.edits = append(p.edits, e)
+	}
+	if len(p.stale) > 0 {
+		p.tier = StaleReplace
+	}
+	p.locate(r.text)
+	return p, ""
+}
+
+// run is one run of deletions and additions: old lines [first, last) and what
+// replaces them.
+type run struct {
+	first, last int
+	add         []string
+}
+
+// edit places one run.
+func (r *resolver) edit(a *aligner, al *alignment, u run) (edit, string) {
+	left, right := -1, -1
+	if u.first > 0 {
+		left = al.at[u.first-1]
+	}
+	if u.last < len(al.at) {
+		right = al.at[u.last]
+	}
+	e := edit{add: u.add, n: u.last - u.first}
+	if e.n > 0 {
+		e.line = al.at[u.first]
+		if a.stale && !r.staleAllowed(a.b, al, u, left, right) {
+			return e, "the lines to delete are not in the file as the patch has them"
+		}
+		return e, ""
+	}
+	switch {
+	case left >= 0 && right >= 0:
+		if right != left+1 {
+			return e, "the file has other lines where the patch inserts"
+		}
+		e.line = right
+	case left >= 0:
+		e.line = left + 1
+	case right >= 0:
+		e.line = right
+	default:
+		return e, "the lines around the insertion are not in the file"
+	}
+	return e, ""
+}
+
+// witnessed demands evidence that can't be chance: two telling lines that are
+// in the file as written, or one that is there only once.
+func (r *resolver) witnessed(b *block, al *alignment) string {
+	telling, unique := 0, 0
+	for j, at := range al.at {
+		if k := &b.keys[j]; at >= 0 && k.weight == 1 && al.how[j] < different {
+			telling++
+			if len(r.occ[k.hash]) == 1 {
+				unique++
+			}
+		}
+	}
+	if telling < 2 {
+		return "too few of its lines are in the file to be sure of the place"
+	}
+	return ""
+}
+
+// fitIndent decides what indentation the additions get: their own, unless the
+// lines around show that the patch lost its indentation by one rule.
+func (r *resolver) fitIndent(b *block, al *alignment) (*block, string) {
+	const lost = "its indentation differs from the file's in a way that leaves that of the new lines open"
+	var pairs [][2]string
+	off, delOff, delOn := false, false, false
+	for j, at := range al.at {
+		if at < 0 || b.keys[j].trimmed == "" || al.how[j] == different {
+			continue
+		}
+		p := [2]string{indentation(b.keys[j].raw), indentation(string(r.line(at)))}
+		pairs = append(pairs, p)
+		off = off || p[0] != p[1]
+		if b.del[j] {
+			delOff = delOff || p[0] != p[1]
+			delOn = delOn || p[0] == p[1] && p[0] != ""
+		}
+	}
+	if !off || len(b.Lines) == len(b.keys) || delOn && !delOff {
+		return b, ""
+	}
+	rule, uniform := findReindent(pairs)
+	if uniform && r.opt.Indent != "off" {
+		if nb, ok := rule.convert(b); ok {
+			return nb, ""
+		}
+		return nil, lost
+	}
+	if delOff {
+		return nil, lost
+	}
+	for _, l := range b.Lines {
+		if l.Op == '+' && strings.TrimLeft(l.Text, " \t") != l.Text {
+			return b, ""
+		}
+	}
+	return nil, lost
+}
+
+// staleAllowed decides whether deletions that differ from the file may go: only
+// between lines that match directly on both sides, in equal number, and alike.
+func (r *resolver) staleAllowed(b *block, al *alignment, u run, left, right int) bool {
+	const maxStale, minAlike = 8, 0.40
+	n, sum := 0, 0.0
+	for j := u.first; j < u.last; j++ {
+		if al.how[j] < different {
+			continue
+		}
+		if k := &b.keys[j]; k.weight == 1 && len(r.occ[k.hash]) > 0 {
+			return false // it is somewhere else
+		} else if k.trimmed != "" {
+			sum += dice(k.trimmed, newKey(string(r.line(al.at[j]))).trimmed)
+		}
+		n++
+	}
+	if n == 0 {
+		return true
+	}
+	if n > maxStale || left < 0 || right < 0 || left != al.at[u.first]-1 || right != al.at[u.last-1]+1 ||
+		al.how[u.first-1] == different || al.how[u.last] == different {
+		return false
+	}
+	if sum/float64(n) >= minAlike {
+		return true
+	}
+	sure := func(j int) bool { return b.keys[j].weight == 1 && len(r.occ[b.keys[j].hash]) == 1 }
+	return r.opt.Stale == StaleBounded && n == 1 && sure(u.first-1) && sure(u.last)
+}
+
+func (r *resolver) staleLines(b *block, al *alignment, u run) (ls [][2]string) {
+	for j := u.first; j < u.last; j++ {
+		if al.how[j] == different {
+			ls = append(ls, [2]string{b.keys[j].raw, string(r.line(al.at[j]))})
+		}
+	}
+	return ls
+}
