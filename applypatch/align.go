@@ -11,6 +11,7 @@ const (
 	scoreSkipContext = -1.0  // a context line of the patch that the file lacks
 	scoreSkipBlank   = -0.2  // the same, blank
 	scoreSkipFile    = -0.35 // a file line between that the patch lacks
+	scoreSkipAtPlus  = -0.7  // the same where the patch inserts
 	scoreSimilar     = 2.0   // times the similarity, for context only
 	minSimilar       = 0.6   // below it two lines are different lines
 
@@ -156,7 +157,7 @@ func (a *aligner) fill(m, w, j0, i0 int) {
 		if k.trimmed == "" {
 			skip = scoreSkipBlank
 		}
-		mayGap := !(a.b.del[j-1] && j < m && a.b.del[j])
+		gap := a.b.gap(j)
 		maySkip := (!a.b.del[j-1] || a.loose) && j-1 != j0
 		for i := range row {
 			best, from := float64(never), byte(fromNone)
@@ -167,13 +168,26 @@ func (a *aligner) fill(m, w, j0, i0 int) {
 				if s := a.pair[(j-1)*w+i-1]; s > 0 && prev[i-1] > never/2 && prev[i-1]+s > best && (j-1 != j0 || i-1 == i0) {
 					best, from = prev[i-1]+s, fromMatch
 				}
-				if mayGap && row[i-1] > never/2 && row[i-1]+scoreSkipFile > best {
-					best, from = row[i-1]+scoreSkipFile, fromSkipFile
+				if gap > never && row[i-1] > never/2 && row[i-1]+gap > best {
+					best, from = row[i-1]+gap, fromSkipFile
 				}
 			}
 			row[i], back[i] = best, from
 		}
 	}
+}
+
+// gap is the cost of a file line between old lines j-1 and j.
+func (b *block) gap(j int) float64 {
+	switch {
+	case j >= len(b.keys):
+		return scoreSkipFile
+	case b.del[j-1] && b.del[j]:
+		return never
+	case b.plus[j] && !b.del[j-1] && !b.del[j]:
+		return scoreSkipAtPlus
+	}
+	return scoreSkipFile
 }
 
 func zeroed[T any](s []T, n int) []T {

@@ -62,27 +62,26 @@ func findReindent(pairs [][2]string) (reindent, bool) {
 }
 
 // convert re-indents the additions of b. It refuses when one doesn't fit, and
-// when the rule may have been meant for the context alone: context without any
-// indentation beside additions that have theirs says nothing sure.
+// when the rule may have been meant for the context alone.
 func (t reindent) convert(b *block) (*block, bool) {
-	target, source, bare := true, true, true
-	for _, l := range b.Lines {
-		in := indentation(l.Text)
-		if len(in) == len(l.Text) {
-			continue
+	if t.width > 0 {
+		target, source := true, true
+		for _, l := range b.Lines {
+			if in := indentation(l.Text); l.Op == '+' && in != "" && in != l.Text {
+				target = target && t.styled(in)
+				source = source && !t.styled(in)
+			}
 		}
-		if l.Op == '+' {
-			target = target && (t.width == 0 && strings.HasPrefix(in, t.add) && t.add != "" || t.width > 0 && t.styled(in))
-			source = source && (t.width == 0 || !t.styled(in) || in == "")
-		} else {
-			bare = bare && in == "" && l.Op == ' '
+		if target {
+			return b, true // written in the file's style already
+		} else if !source {
+			return nil, false
 		}
 	}
-	switch {
-	case t.width > 0 && target:
-		return b, true // written in the file's style already
-	case t.width > 0 && !source, t.add != "" && target && bare && len(b.Lines) > len(b.keys):
-		return nil, false
+	if t.add != "" {
+		if authored, sure := t.bare(b); authored || !sure {
+			return b, sure
+		}
 	}
 	c := *b.Chunk
 	c.Lines = nil
@@ -100,6 +99,65 @@ func (t reindent) convert(b *block) (*block, bool) {
 	return &nb, true
 }
 
+// bare decides about context without any indentation beside additions that
+// have some. Either the context alone lost it, and the additions are right as
+// they are, or the whole chunk did, and they are one level deeper: then the line
+// above opens something.
+func (t reindent) bare(b *block) (authored, sure bool) {
+	prev, runs, kept, deeper := "", 0, 0, 0
+	inRun := false
+	for _, l := range b.Lines {
+		if strings.TrimSpace(l.Text) == "" {
+			continue
+		}
+		in := indentation(l.Text)
+		if l.Op != '+' {
+			if in != "" || l.Op == '-' {
+				return false, true
+			}
+			prev, inRun = l.Text, false
+			continue
+		}
+		if !strings.HasPrefix(in, t.add) {
+			return false, true
+		}
+		if !inRun {
+			inRun = true
+			runs++
+			if !opens(prev) && in == t.add {
+				kept++
+			} else if opens(prev) && in == t.add {
+				deeper++
+			}
+		}
+	}
+	return kept == runs, kept == runs || deeper == runs
+}
+
+// opens reports whether the next line belongs deeper.
+func opens(l string) bool {
+	l = strings.TrimRight(l, lineSpace)
+	return l != "" && strings.ContainsRune("{([:", rune(l[len(l)-1]))
+}
+
+// flat reports whether the additions are believable with no indentation at all:
+// one of them has some, or none follows a line that would call for it.
+func (b *block) flat() bool {
+	prev, ok := "", true
+	for _, l := range b.Lines {
+		t := strings.TrimLeft(l.Text, " \t")
+		if l.Op != '+' || t == "" {
+			continue
+		}
+		if t != l.Text {
+			return true
+		}
+		ok = ok && !(opens(prev) && !strings.ContainsRune("})]", rune(t[0])))
+		prev = t
+	}
+	return ok
+}
+
 // styled reports whether in is indentation as the file writes it.
 func (t reindent) styled(in string) bool {
 	if t.toTabs {
@@ -109,27 +167,27 @@ func (t reindent) styled(in string) bool {
 }
 
 // indented places a chunk whose every line has lost, gained or changed its
-// indentation by one rule. nil, nil means that another tier may try.
-func (r *resolver) indented(b *block, at []int) ([]placement, error) {
-	if len(at) > 1 {
-		return nil, r.ambiguous(b, r.placeAll(b, Indented, at))
-	}
-	var pairs [][2]string
-	for k := range b.keys {
-		if b.keys[k].trimmed != "" {
-			pairs = append(pairs, [2]string{indentation(b.keys[k].raw), indentation(string(r.line(at[0] + k)))})
+// indentation by one rule. nil means that another tier may try.
+func (r *resolver) indented(b *block, at []int) (ps []placement) {
+	for _, p := range at {
+		var pairs [][2]string
+		for k := range b.keys {
+			if b.keys[k].trimmed != "" {
+				pairs = append(pairs, [2]string{indentation(b.keys[k].raw), indentation(string(r.line(p + k)))})
+			}
 		}
+		if len(pairs) < 2 {
+			return nil
+		}
+		rule, ok := findReindent(pairs)
+		if !ok {
+			return nil
+		}
+		nb, ok := rule.convert(b)
+		if !ok {
+			return nil
+		}
+		ps = append(ps, nb.place(r.text, Indented, p))
 	}
-	if len(pairs) < 2 {
-		return nil, r.notFound(b, NotFound)
-	}
-	rule, ok := findReindent(pairs)
-	if !ok {
-		return nil, nil
-	}
-	nb, ok := rule.convert(b)
-	if !ok {
-		return nil, r.notFound(b, NotFound)
-	}
-	return r.placeAll(nb, Indented, at), nil
+	return ps
 }

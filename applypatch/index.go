@@ -6,15 +6,19 @@ type block struct {
 	number int   // in its section, 1-based
 	keys   []key // the old lines: context and deletions
 	del    []bool
-	exact  bool // has lines without a prefix: only a byte-equal place will do
+	plus   []bool // additions stand before this old line; one more than keys
+	exact  bool   // has lines without a prefix: only a byte-equal place will do
 }
 
 func newBlock(c *Chunk, number int) *block {
-	b := &block{Chunk: c, number: number}
+	b := &block{Chunk: c, number: number, plus: []bool{false}}
 	for _, l := range c.Lines {
 		if l.Op != '+' {
 			b.keys = append(b.keys, newKey(l.Text))
 			b.del = append(b.del, l.Op == '-')
+			b.plus = append(b.plus, false)
+		} else {
+			b.plus[len(b.plus)-1] = true
 		}
 		b.exact = b.exact || l.suspect
 	}

@@ -2,6 +2,7 @@ package applypatch
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -52,7 +53,11 @@ func (r *resolver) candidates(b *block) ([]placement, error) {
 		}
 	}
 	if like <= sameFold {
-		return r.restrict(b, r.placeAll(b, tierOf(like), at)), nil
+		ps := r.restrict(b, r.placeAll(b, tierOf(like), at))
+		if b.says() < 1 && slices.Contains(ps[0].notes, anchorIgnored) {
+			return nil, r.notFound(b, NotFound) // punctuation alone, against the anchor
+		}
+		return ps, nil
 	}
 	if b.exact {
 		return nil, r.suspect(b)
@@ -62,13 +67,23 @@ func (r *resolver) candidates(b *block) ([]placement, error) {
 			return ps, nil
 		}
 		if like == sameTrim && r.opt.Indent != "off" {
-			if ps, err := r.indented(b, at); ps != nil || err != nil {
-				return ps, err
+			if ps := r.indented(b, at); ps != nil {
+				return r.restrict(b, ps), nil
 			}
 		}
 		return r.aligned(b)
 	}
 	return nil, r.notFound(b, NotFound)
+}
+
+const anchorIgnored = "anchor_ignored"
+
+// says is how much the old lines tell.
+func (b *block) says() (w float64) {
+	for i := range b.keys {
+		w += b.keys[i].weight
+	}
+	return w
 }
 
 const maxRescue = 64 << 20 // bytes; bigger files are matched exactly or not at all
@@ -186,7 +201,7 @@ func (r *resolver) restrict(b *block, ps []placement) []placement {
 		if in := r.underAnchor(b, ps); len(in) > 0 {
 			ps = in
 		} else if len(ps) == 1 {
-			ps[0].notes = append(ps[0].notes, "anchor_ignored")
+			ps[0].notes = append(ps[0].notes, anchorIgnored)
 		}
 	}
 	if len(ps) > 1 && b.Hint > 0 && ps[0].tier == Exact {

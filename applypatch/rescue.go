@@ -1,6 +1,8 @@
 package applypatch
 
-import "strings"
+import (
+	"slices"
+)
 
 // The proof that an aligned place is the right one.
 const (
@@ -147,6 +149,10 @@ func (r *resolver) edit(a *aligner, al *alignment, u run) (edit, string) {
 		if a.stale && !r.staleAllowed(a.b, al, u, left, right) {
 			return e, "the lines to delete are not in the file as the patch has them"
 		}
+		telling := slices.ContainsFunc(a.b.keys[u.first:u.last], func(k key) bool { return k.weight == 1 })
+		if !telling && (u.first > 0 && left != e.line-1 || u.last < len(al.at) && right != e.line+e.n) {
+			return e, "it deletes lines that say nothing, and the lines beside them differ"
+		}
 		return e, ""
 	}
 	switch {
@@ -155,9 +161,9 @@ func (r *resolver) edit(a *aligner, al *alignment, u run) (edit, string) {
 			return e, "the file has other lines where the patch inserts"
 		}
 		e.line = right
-	case left >= 0:
+	case left >= 0 && r.oneSided(a.b, al, u.first-1, u.last == len(al.at)):
 		e.line = left + 1
-	case right >= 0:
+	case right >= 0 && r.oneSided(a.b, al, u.last, u.first == 0):
 		e.line = right
 	default:
 		return e, "the lines around the insertion are not in the file"
@@ -165,19 +171,42 @@ func (r *resolver) edit(a *aligner, al *alignment, u run) (edit, string) {
 	return e, ""
 }
 
-// witnessed demands evidence that can't be chance: two telling lines that are
-// in the file as written, or one that is there only once.
+// oneSided reports whether old line j alone proves an insertion beside it: it is
+// a telling line of the file, or the patch too has nothing on the other side
+// and there the file ends (or begins).
+func (r *resolver) oneSided(b *block, al *alignment, j int, edge bool) bool {
+	if al.how[j] < different && b.keys[j].weight == 1 {
+		return true
+	}
+	return !edge || r.blankFrom(al.at[j]+1) || al.at[j] == 0
+}
+
+// witnessed demands evidence that can't be chance: two telling lines, or one
+// that the file has only once or that stands where the anchor says, and more.
 func (r *resolver) witnessed(b *block, al *alignment) string {
-	telling, unique := 0, 0
+	const least = 2
+	sum, unique, first := 0.0, 0.0, -1
 	for j, at := range al.at {
-		if k := &b.keys[j]; at >= 0 && k.weight == 1 && al.how[j] < different {
-			telling++
-			if len(r.occ[k.hash]) == 1 {
-				unique++
-			}
+		if at < 0 {
+			continue
+		}
+		if first < 0 {
+			first = at
+		}
+		k := &b.keys[j]
+		if al.how[j] == different {
+			sum += k.weight / 2
+			continue
+		}
+		sum += k.weight
+		if k.weight == 1 && len(r.occ[k.hash]) == 1 {
+			unique = 1
 		}
 	}
-	if telling < 2 {
+	if sum += unique; sum < least && len(b.Anchors) > 0 && slices.ContainsFunc(r.anchored(b), func(q int) bool { return q <= first && r.inScope(q, first) }) {
+		sum++
+	}
+	if sum < least {
 		return "too few of its lines are in the file to be sure of the place"
 	}
 	return ""
@@ -198,28 +227,22 @@ func (r *resolver) fitIndent(b *block, al *alignment) (*block, string) {
 		off = off || p[0] != p[1]
 		if b.del[j] {
 			delOff = delOff || p[0] != p[1]
-			delOn = delOn || p[0] == p[1] && p[0] != ""
+			delOn = delOn || p[0] == p[1] && (p[0] != "" || b.flat())
 		}
 	}
 	if !off || len(b.Lines) == len(b.keys) || delOn && !delOff {
 		return b, ""
 	}
-	rule, uniform := findReindent(pairs)
-	if uniform && r.opt.Indent != "off" {
+	if rule, ok := findReindent(pairs); ok && r.opt.Indent != "off" && len(pairs) > 1 {
 		if nb, ok := rule.convert(b); ok {
 			return nb, ""
 		}
 		return nil, lost
 	}
-	if delOff {
+	if delOff || !b.flat() {
 		return nil, lost
 	}
-	for _, l := range b.Lines {
-		if l.Op == '+' && strings.TrimLeft(l.Text, " \t") != l.Text {
-			return b, ""
-		}
-	}
-	return nil, lost
+	return b, ""
 }
 
 // staleAllowed decides whether deletions that differ from the file may go: only
