@@ -54,17 +54,13 @@ func (r *resolver) findAnchor(anchor string) (at []int) {
 	}
 }
 
-// underAnchor keeps, for each anchor line, the first candidate in what it opens.
+// underAnchor keeps the candidates that stand in what an anchor line opens.
 func (r *resolver) underAnchor(b *block, ps []placement) []placement {
-	chosen := map[int]bool{}
-	for _, q := range r.anchored(b) {
-		i := sort.Search(len(ps), func(i int) bool { return ps[i].end > q })
-		if i < len(ps) && r.inScope(q, ps[i].start) {
-			chosen[i] = true
-		}
-	}
-	i := -1
-	return keep(ps, func(*placement) bool { i++; return chosen[i] })
+	anchors := r.anchored(b)
+	return keep(ps, func(p *placement) bool {
+		i := sort.Search(len(anchors), func(i int) bool { return anchors[i] >= p.end })
+		return i > 0 && r.inScope(anchors[i-1], p.start)
+	})
 }
 
 // inScope reports whether line p is still in what line q opens: no line between
