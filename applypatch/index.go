@@ -85,7 +85,7 @@ func (ix *index) contiguous(b *block, n int) (best likeness, at []int) {
 		}
 		worst := same
 		for k := 0; k < n && worst <= best && worst < sameBlind; k++ {
-			worst = max(worst, b.keys[k].like(ix.line(p+k), ix.utf8))
+			worst = max(worst, b.keys[k].like(ix.line(p+k), ix.utf8()))
 		}
 		switch {
 		case worst >= sameBlind || b.exact && worst > same:

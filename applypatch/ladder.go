@@ -62,7 +62,7 @@ func (r *resolver) candidates(b *block) ([]placement, error) {
 	if b.exact {
 		return nil, r.suspect(b)
 	}
-	if r.utf8 && len(r.b) <= maxRescue {
+	if r.utf8() && len(r.b) <= maxRescue {
 		if ps := r.numbered(b); ps != nil {
 			return ps, nil
 		}

@@ -5,9 +5,9 @@ type Options struct {
 	// Outside is what happens to a path outside the workspace: "block" (default)
 	// refuses the patch; "defer" lets the guard pass the call on to the host,
 	// which has a policy of its own. Our own tool always refuses.
-	Outside string `json:"outside,omitempty" enum:"block,defer"`
+	Outside string `json:"outside,omitempty" enum:"block,defer" layer:"user"`
 	// ExtraRoots are directories beside the project that patches may touch.
-	ExtraRoots []string `json:"extra_roots,omitempty"`
+	ExtraRoots []string `json:"extra_roots,omitempty" layer:"user"`
 	// Stale is what happens to a deletion that the file has in a changed form:
 	// "similar" (default) deletes it if the lines around it match and it is
 	// alike, "bounded" also if it alone differs between two unique lines,

@@ -55,7 +55,7 @@ func (r *resolver) conflict(b *block, al *alignment, why string) error {
 
 // nearest is the best alignment when even deletions may be missing.
 func (r *resolver) nearest(b *block) *alignment {
-	if len(b.keys) > maxBlock || !r.utf8 || len(r.b) > maxRescue {
+	if len(b.keys) > maxBlock || !r.utf8() || len(r.b) > maxRescue {
 		return nil
 	}
 	a := &aligner{r: r, b: b, loose: true, stale: true}

@@ -14,7 +14,7 @@ type text struct {
 	bom    bool
 	sep    byte    // '\n', or '\r' in a file that has only those
 	starts []int32 // where each line starts, then len(b)
-	utf8   bool
+	valid  int8    // is it UTF-8? 0 not known yet, 1 yes, -1 no
 }
 
 func newText(b []byte) *text {
@@ -25,8 +25,17 @@ func newText(b []byte) *text {
 	if bytes.IndexByte(t.b, '\n') < 0 && bytes.IndexByte(t.b, '\r') >= 0 {
 		t.sep = '\r'
 	}
-	t.utf8 = utf8.Valid(t.b)
 	return t
+}
+
+func (t *text) utf8() bool {
+	if t.valid == 0 {
+		t.valid = -1
+		if utf8.Valid(t.b) {
+			t.valid = 1
+		}
+	}
+	return t.valid > 0
 }
 
 // binary reports whether the file is better not edited by lines: it has a NUL
