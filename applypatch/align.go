@@ -28,8 +28,10 @@ func (k *key) scale() float64 {
 	switch {
 	case k.trimmed == "":
 		return 0.15
-	case len(k.blind) < 3 || k.weight < 1:
+	case k.weight < 1:
 		return 0.4
+	case len(k.blind) < 3:
+		return 0.6
 	}
 	return 1
 }

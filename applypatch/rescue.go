@@ -27,8 +27,8 @@ func (r *resolver) aligned(b *block) ([]placement, error) {
 	if err == nil || r.opt.Stale == StaleRefuse || CodeOf(err) == Ambiguous {
 		return ps, err
 	}
-	if stale, serr := r.align(&aligner{r: r, b: b, stale: true}); serr == nil {
-		return stale, nil
+	if stale, serr := r.align(&aligner{r: r, b: b, stale: true}); serr == nil || CodeOf(serr) == Ambiguous {
+		return stale, serr
 	}
 	return nil, err
 }
@@ -42,37 +42,32 @@ func (r *resolver) align(a *aligner) ([]placement, error) {
 		return nil, r.notFound(b, NotFound)
 	}
 	top := als[0].score
-	var ps []placement
+	var ps []placement // those without edits are rivals that can't be settled
+	reason := ""
 	for i := range als {
 		if top-als[i].score >= margin {
 			break
 		}
 		p, why := r.settle(a, &als[i])
-		if why != "" {
-			if i == 0 {
-				return nil, r.conflict(b, &als[0], why)
-			}
-			p = placement{start: -1} // a rival all the same
+		if i == 0 {
+			reason = why
 		}
 		p.score = als[i].score / full
-		if len(ps) == 0 || !sameEdits(&p, &ps[0]) {
+		if len(ps) == 0 || !sameEdits(&p, &ps[0]) || p.edits == nil {
 			ps = append(ps, p)
 		}
 	}
-	if left > 0 && top-left < margin {
+	switch {
+	case left > 0 && top-left < margin:
 		return nil, r.notFound(b, Ambiguous)
-	}
-	return r.choose(b, ps)
-}
-
-// choose returns what anchors leave of the rivals, for the assignment to decide.
-func (r *resolver) choose(b *block, ps []placement) ([]placement, error) {
-	if len(ps) == 1 {
+	case len(ps) == 1 && reason != "":
+		return nil, r.conflict(b, &als[0], reason)
+	case len(ps) == 1:
 		return r.restrict(b, ps), nil
 	}
 	sortByStart(ps)
-	ps = r.restrict(b, ps)
-	if ps[0].start < 0 {
+	ps = r.restrict(b, ps) // what is left is for the assignment to decide
+	if slices.ContainsFunc(ps, func(p placement) bool { return p.edits == nil }) {
 		return nil, r.ambiguous(b, ps)
 	}
 	return ps, nil
@@ -80,13 +75,6 @@ func (r *resolver) choose(b *block, ps []placement) ([]placement, error) {
 
 // settle turns an alignment into edits; why names what is unproved.
 func (r *resolver) settle(a *aligner, al *alignment) (p placement, why string) {
-	b := a.b
-	if why := r.witnessed(b, al); why != "" {
-		return p, why
-	}
-	if b, why = r.fitIndent(b, al); why != "" {
-		return p, why
-	}
 	p = placement{tier: Aligned, start: -1}
 	for _, at := range al.at {
 		if at >= 0 {
@@ -96,6 +84,14 @@ func (r *resolver) settle(a *aligner, al *alignment) (p placement, why string) {
 			p.end = at + 1
 		}
 	}
+	b := a.b
+	if why := r.witnessed(b, al); why != "" {
+		return p, why
+	}
+	if b, why = r.fitIndent(b, al); why != "" {
+		return p, why
+	}
+	var es []edit
 	old := 0
 	for i := 0; i < len(b.Lines); {
 		if b.Lines[i].Op == ' ' {
@@ -118,8 +114,9 @@ func (r *resolver) settle(a *aligner, al *alignment) (p placement, why string) {
 		if a.stale {
 			p.stale = append(p.stale, r.staleLines(b, al, run)...)
 		}
-		p.edits = append(p.edits, e)
+		es = append(es, e)
 	}
+	p.edits = es
 	if len(p.stale) > 0 {
 		p.tier = StaleReplace
 	}
@@ -146,7 +143,7 @@ func (r *resolver) edit(a *aligner, al *alignment, u run) (edit, string) {
 	e := edit{add: u.add, n: u.last - u.first}
 	if e.n > 0 {
 		e.line = al.at[u.first]
-		if a.stale && !r.staleAllowed(a.b, al, u, left, right) {
+		if a.stale && !r.staleAllowed(a.b, al, u) {
 			return e, "the lines to delete are not in the file as the patch has them"
 		}
 		telling := slices.ContainsFunc(a.b.keys[u.first:u.last], func(k key) bool { return k.weight == 1 })
@@ -246,33 +243,50 @@ func (r *resolver) fitIndent(b *block, al *alignment) (*block, string) {
 }
 
 // staleAllowed decides whether deletions that differ from the file may go: only
-// between lines that match directly on both sides, in equal number, and alike.
-func (r *resolver) staleAllowed(b *block, al *alignment, u run, left, right int) bool {
+// between lines that match directly on both sides, and alike on the whole.
+func (r *resolver) staleAllowed(b *block, al *alignment, u run) bool {
 	const maxStale, minAlike = 8, 0.40
 	n, sum := 0, 0.0
 	for j := u.first; j < u.last; j++ {
 		if al.how[j] < different {
 			continue
 		}
-		if k := &b.keys[j]; k.weight == 1 && len(r.occ[k.hash]) > 0 {
+		k := &b.keys[j]
+		if k.weight == 1 && len(r.occ[k.hash]) > 0 {
 			return false // it is somewhere else
-		} else if k.trimmed != "" {
-			sum += dice(k.trimmed, newKey(string(r.line(al.at[j]))).trimmed)
+		}
+		if !al.beside(j, -1) || !al.beside(j, 1) {
+			return false
 		}
 		n++
+		sum += dice(k.trimmed, newKey(string(r.line(al.at[j]))).trimmed)
 	}
-	if n == 0 {
+	switch {
+	case n == 0 || n <= maxStale && sum/float64(n) >= minAlike:
 		return true
-	}
-	if n > maxStale || left < 0 || right < 0 || left != al.at[u.first]-1 || right != al.at[u.last-1]+1 ||
-		al.how[u.first-1] == different || al.how[u.last] == different {
+	case n > 1 || r.opt.Stale != StaleBounded:
 		return false
 	}
-	if sum/float64(n) >= minAlike {
-		return true
+	j := u.first
+	for al.how[j] < different {
+		j++
 	}
 	sure := func(j int) bool { return b.keys[j].weight == 1 && len(r.occ[b.keys[j].hash]) == 1 }
-	return r.opt.Stale == StaleBounded && n == 1 && sure(u.first-1) && sure(u.last)
+	return sure(j-1) && sure(j+1)
+}
+
+// beside reports whether the nearest old line on one side of the different
+// lines around j matches, with no file line between.
+func (al *alignment) beside(j, step int) bool {
+	for i := j + step; i >= 0 && i < len(al.at); i += step {
+		if al.at[i] != al.at[i-step]+step {
+			return false
+		}
+		if al.how[i] < different {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *resolver) staleLines(b *block, al *alignment, u run) (ls [][2]string) {
