@@ -351,14 +351,14 @@ func through(lines []int, es []edit) (out []int) {
 func (pl *planner) settle() {
 	for _, e := range pl.entries {
 		switch {
+		case e.cur == nil && pl.movedFrom(e):
+			continue // told with the destination
 		case e.orig == nil && e.cur == nil:
 			pl.Notes = append(pl.Notes, e.show+": made and removed again by the patch")
 			continue
 		case e.orig != nil && e.cur != nil && bytes.Equal(e.orig, e.cur):
 			pl.Unchanged = append(pl.Unchanged, e.show)
 			continue
-		case e.cur == nil && pl.movedFrom(e):
-			continue // told with the destination
 		}
 		f := File{Path: e.show, Op: Update, Old: e.orig, New: e.cur, Chunks: e.chunks, target: e.target}
 		before := e.orig
@@ -369,7 +369,7 @@ func (pl *planner) settle() {
 			if e.source != e { // something else was moved over a removed file
 				e.edits, e.lines = nil, nil
 			}
-		case e.source != e && e.source.cur == nil:
+		case e.source != e && e.source.cur == nil && e.source.orig != nil:
 			f.Op, f.From, f.from, before = Move, e.source.show, e.source.target, e.source.orig
 			f.moved = before
 		default:

@@ -35,7 +35,7 @@ func quick(t *text, blocks []*block) []placement {
 
 // once returns the only place where b's old lines stand byte for byte.
 func (t *text) once(b *block) (off int, ok bool) {
-	if len(b.keys) == 0 || b.EOF {
+	if len(b.keys) == 0 || b.EOF || len(b.Anchors) > 0 && b.says() < 1 {
 		return 0, false
 	}
 	long, before := 0, 0

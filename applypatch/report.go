@@ -235,9 +235,6 @@ func (r *resolver) ambiguous(b *block, ps []placement) error {
 	e := unverified(Ambiguous, r.at(b), "%d places fit equally well", len(ps))
 	var d strings.Builder
 	for i := range ps {
-		if ps[i].start < 0 {
-			continue
-		}
 		e.Candidates = append(e.Candidates, Candidate{Lines: [2]int{ps[i].start + 1, ps[i].end}, Score: ps[i].score})
 		if len(e.Candidates) <= 5 {
 			fmt.Fprintf(&d, "  line %d", ps[i].start+1)

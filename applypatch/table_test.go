@@ -1,9 +1,7 @@
 package applypatch_test
 
 import (
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -30,24 +28,16 @@ func wrap(body string) string {
 }
 
 type result struct {
-	files map[string]string // what is there after, or would be
+	files files // what is there after
 	plan  *applypatch.Plan
 	err   error
 }
 
 // try plans and renders a patch over files in a new directory.
-func try(t *testing.T, files map[string]string, patch string, opt applypatch.Options) result {
+func try(t *testing.T, fs files, patch string, opt applypatch.Options) result {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write(t, dir, fs)
 	return tryIn(t, dir, patch, opt)
 }
 
@@ -69,19 +59,7 @@ func tryIn(t *testing.T, dir, patch string, opt applypatch.Options) (r result) {
 	if r.err = r.plan.Commit(t.Context(), filepath.Join(t.TempDir(), "txn")); r.err != nil {
 		return r
 	}
-	r.files = map[string]string{}
-	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		rel, _ := filepath.Rel(dir, path)
-		r.files[filepath.ToSlash(rel)] = string(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.files = read(t, dir)
 	return r
 }
 
@@ -189,7 +167,7 @@ func TestChunks(t *testing.T) {
 	for _, tt := range chunkTests {
 		t.Run(tt.id, func(t *testing.T) {
 			file := unfold(tt.file)
-			r := try(t, map[string]string{"f": file}, wrap(tt.patch), tt.opt)
+			r := try(t, files{"f": file}, wrap(tt.patch), tt.opt)
 			if tt.want == "" {
 				if got := applypatch.CodeOf(r.err); got != tt.code {
 					t.Errorf("got %q (%v), want %s", got, r.err, tt.code)
@@ -221,13 +199,4 @@ func checkRender(t *testing.T, p *applypatch.Plan, original string) {
 			t.Errorf("%s: %v", d, err)
 		}
 	}
-}
-
-func fileNames(r result) []string {
-	var names []string
-	for n := range r.files {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -108,9 +107,11 @@ func (s source) trim() source {
 	for len(s.lines) > 0 && blank(s.lines[len(s.lines)-1]) {
 		s.lines = s.lines[:len(s.lines)-1]
 	}
-	if len(s.lines) > 0 && strings.TrimLeft(s.lines[0], invisible) != s.lines[0] {
-		s.lines = slices.Clone(s.lines)
+	if n := len(s.lines); n > 0 {
 		s.lines[0] = strings.TrimLeft(s.lines[0], invisible)
+		if trimBlank(s.lines[n-1]) == endMark { // indented as the very last line it is no context
+			s.lines[n-1] = endMark
+		}
 	}
 	return s
 }
