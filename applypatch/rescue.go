@@ -1,6 +1,7 @@
 package applypatch
 
 import (
+	"fmt"
 	"slices"
 )
 
@@ -178,35 +179,91 @@ func (r *resolver) oneSided(b *block, al *alignment, j int, edge bool) bool {
 	return !edge || r.blankFrom(al.at[j]+1) || al.at[j] == 0
 }
 
-// witnessed demands evidence that can't be chance: two telling lines, or one
-// that the file has only once or that stands where the anchor says, and more.
+// witnessed demands evidence that can't be chance: enough telling lines, none of
+// them standing, once, somewhere else, and where the block isn't in one piece a
+// line that the file has only once at a fixed distance from every change.
 func (r *resolver) witnessed(b *block, al *alignment) string {
 	const least = 2
-	sum, unique, first := 0.0, 0.0, -1
+	sum, unique, first, last := 0.0, false, -1, -1
+	broken := false
 	for j, at := range al.at {
-		if at < 0 {
+		k := &b.keys[j]
+		switch {
+		case r.elsewhere(b, al, j):
+			return fmt.Sprintf("line %d of the file speaks for another place", r.occ[k.hash][0]+1)
+		case at < 0:
+			broken = broken || k.weight == 1
 			continue
+		case al.how[j] == different:
+			sum += k.weight / 2
+		default:
+			sum += k.weight
+			unique = unique || r.once(k)
 		}
+		broken = broken || last >= 0 && at != last+1
 		if first < 0 {
 			first = at
 		}
-		k := &b.keys[j]
-		if al.how[j] == different {
-			sum += k.weight / 2
-			continue
-		}
-		sum += k.weight
-		if k.weight == 1 && len(r.occ[k.hash]) == 1 {
-			unique = 1
-		}
+		last = at
 	}
-	if sum += unique; sum < least && len(b.Anchors) > 0 && slices.ContainsFunc(r.anchored(b), func(q int) bool { return q <= first && r.inScope(q, first) }) {
-		sum++
-	}
-	if sum < least {
+	anchored := len(b.Anchors) > 0 && slices.ContainsFunc(r.anchored(b), func(q int) bool { return q <= first && r.inScope(q, first) })
+	if sum += float64(boolInt(unique) + boolInt(anchored)); sum < least {
 		return "too few of its lines are in the file to be sure of the place"
 	}
+	if broken && !r.fixed(b, al, anchored) {
+		return "lines of it are missing or others stand between, and none near the change is in the file only once"
+	}
 	return ""
+}
+
+// once reports whether k is a telling line that the file has only once.
+func (r *resolver) once(k *key) bool { return k.weight == 1 && len(r.occ[k.hash]) == 1 }
+
+// elsewhere reports whether old line j isn't where al puts the block but, once,
+// far from it.
+func (r *resolver) elsewhere(b *block, al *alignment, j int) bool {
+	if !r.once(&b.keys[j]) || al.at[j] >= 0 && al.how[j] < different {
+		return false
+	}
+	there := int(r.occ[b.keys[j].hash][0])
+	for i, at := range al.at {
+		if at >= 0 && abs(at-there) <= slack+abs(i-j) {
+			return false
+		}
+	}
+	return true
+}
+
+// fixed reports whether each run of changes has a witness on its diagonal.
+func (r *resolver) fixed(b *block, al *alignment, anchored bool) bool {
+	for j := 0; j <= len(b.keys); j++ {
+		change := b.plus[j] || j < len(b.keys) && b.del[j]
+		if !change {
+			continue
+		}
+		if !(j < len(b.keys) && r.witness(b, al, j, anchored)) && !(j > 0 && r.witness(b, al, j-1, anchored)) {
+			return false
+		}
+	}
+	return true
+}
+
+// witness reports whether a unique line, or under the anchor two telling ones,
+// stands on the diagonal of old line j.
+func (r *resolver) witness(b *block, al *alignment, j int, anchored bool) bool {
+	if al.at[j] < 0 {
+		return false
+	}
+	telling := 0
+	for i, at := range al.at {
+		if at < 0 || at-i != al.at[j]-j || al.how[i] == different || b.keys[i].weight < 1 {
+			continue
+		}
+		if telling++; r.once(&b.keys[i]) || anchored && telling > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // fitIndent decides what indentation the additions get: their own, unless the
