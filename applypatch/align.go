@@ -31,7 +31,7 @@ func (k *key) scale() float64 {
 	case k.weight < 1:
 		return 0.4
 	case len(k.blind) < 3:
-		return 0.6
+		return 0.8
 	}
 	return 1
 }

@@ -171,7 +171,9 @@ func TestDrift(t *testing.T) {
 	if testing.Short() {
 		cases = 1500
 	}
-	for _, stale := range []string{StaleSimilar, StaleBounded} {
+	// A bounded rescue may take a line that somebody put where the deleted one
+	// was; that is what its name warns of.
+	for stale, most := range map[string]float64{StaleSimilar: 0.01, StaleBounded: 0.06} {
 		t.Run(stale, func(t *testing.T) {
 			bases := goFiles(t, 400)
 			rng := rand.New(rand.NewPCG(77, 5))
@@ -215,11 +217,11 @@ func TestDrift(t *testing.T) {
 			if r := get(Aligned).rate(); r > 0.005 {
 				t.Errorf("aligned is wrong in %.2f %%, at most 0.5 %% is allowed", 100*r)
 			}
-			if r := get(StaleReplace).rate(); r > 0.01 {
-				t.Errorf("stale_replace is wrong in %.2f %%, at most 1 %% is allowed", 100*r)
+			if r := get(StaleReplace).rate(); r > most {
+				t.Errorf("stale_replace is wrong in %.2f %%, at most %.0f %% is allowed", 100*r, 100*most)
 			}
-			if got := float64(right) / float64(cases); got < 0.55 {
-				t.Errorf("%.1f %% right, want at least 55 %%", 100*got)
+			if got := float64(right) / float64(cases); got < 0.70 {
+				t.Errorf("%.1f %% right, want at least 70 %%", 100*got)
 			}
 		})
 	}

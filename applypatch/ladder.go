@@ -66,7 +66,7 @@ func (r *resolver) candidates(b *block) ([]placement, error) {
 		if ps := r.numbered(b); ps != nil {
 			return ps, nil
 		}
-		if like == sameTrim && r.opt.Indent != "off" {
+		if like == sameTrim && b.says() >= 2 && r.opt.Indent != "off" {
 			if ps := r.indented(b, at); ps != nil {
 				return r.restrict(b, ps), nil
 			}

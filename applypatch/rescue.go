@@ -7,7 +7,7 @@ import (
 
 // The proof that an aligned place is the right one.
 const (
-	enough    = 0.45 // share of the block's own score that the place must reach
+	enough    = 0.55 // share of the block's own score that the place must reach
 	marginMin = 1.0  // lead over the next place, at least
 	marginOf  = 0.08 // and at least this share of the block's own score
 )
@@ -196,6 +196,7 @@ func (r *resolver) witnessed(b *block, al *alignment) string {
 			continue
 		case al.how[j] == different:
 			sum += k.weight / 2
+			broken = broken || k.weight == 1
 		default:
 			sum += k.weight
 			unique = unique || r.once(k)
@@ -222,7 +223,8 @@ func (r *resolver) once(k *key) bool { return k.weight == 1 && len(r.occ[k.hash]
 // elsewhere reports whether old line j isn't where al puts the block but, once,
 // far from it.
 func (r *resolver) elsewhere(b *block, al *alignment, j int) bool {
-	if !r.once(&b.keys[j]) || al.at[j] >= 0 && al.how[j] < different {
+	const distinctive = 10 // shorter lines are unique by chance
+	if !r.once(&b.keys[j]) || len(b.keys[j].blind) < distinctive || al.at[j] >= 0 && al.how[j] < different {
 		return false
 	}
 	there := int(r.occ[b.keys[j].hash][0])
@@ -248,18 +250,18 @@ func (r *resolver) fixed(b *block, al *alignment, anchored bool) bool {
 	return true
 }
 
-// witness reports whether a unique line, or under the anchor two telling ones,
-// stands on the diagonal of old line j.
+// witness reports whether a unique line, or under the anchor a
+// telling line's worth, stands on the diagonal of old line j.
 func (r *resolver) witness(b *block, al *alignment, j int, anchored bool) bool {
 	if al.at[j] < 0 {
 		return false
 	}
-	telling := 0
+	sum := 0.0
 	for i, at := range al.at {
-		if at < 0 || at-i != al.at[j]-j || al.how[i] == different || b.keys[i].weight < 1 {
+		if at < 0 || at-i != al.at[j]-j || al.how[i] == different {
 			continue
 		}
-		if telling++; r.once(&b.keys[i]) || anchored && telling > 1 {
+		if sum += b.keys[i].weight; r.once(&b.keys[i]) || anchored && sum >= 1 {
 			return true
 		}
 	}
