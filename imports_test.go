@@ -19,7 +19,7 @@ const module = "github.com/whet-dev/whet"
 var layers = [][]string{
 	{"."}, // the kernel
 	{"internal/atomicfile", "internal/measure", "internal/pathflavor", "internal/peer", "internal/project", "internal/state", "internal/walk"},
-	{"format", "loop", "search"}, // features: they don't know each other
+	{"applypatch", "format", "loop", "search"}, // features: they don't know each other
 	{"config"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc"},

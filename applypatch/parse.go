@@ -240,7 +240,7 @@ func (p *parser) updateBody(s *Section) error {
 			s.Chunks = append(s.Chunks, *c)
 		}
 	}
-	if len(s.Chunks) == 0 && s.MoveTo == "" {
+	if len(s.Chunks) == 0 && s.MoveTo == "" && !p.done() {
 		return invalid(EmptyUpdate, s.Line, "%q %s has no chunks", updMark, s.Path)
 	}
 	return nil

@@ -473,5 +473,5 @@ func (p *Plan) Changes() (cs []Change) {
 // Commit writes the plan, all or nothing. journal is where [Recover] looks; ""
 // for none.
 func (p *Plan) Commit(ctx context.Context, journal string) error {
-	return Commit(ctx, p.ws, p.Changes(), CommitOptions{Journal: journal, Fast: p.opt.Fast})
+	return Commit(ctx, p.ws, p.Changes(), CommitOptions{Journal: journal, Fast: p.opt.Durable != nil && !*p.opt.Durable})
 }

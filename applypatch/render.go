@@ -138,9 +138,8 @@ func (t *text) renderLine(b *strings.Builder, op byte, i int, l string) {
 	b.WriteByte('\n')
 }
 
-// hunks groups edits and gives each group enough context to occur once.
-func (t *text) hunks(es []edit) []hunk {
-	var hs []hunk
+// windows groups edits that share context.
+func (t *text) windows(es []edit) (hs []hunk) {
 	for _, e := range es {
 		h := hunk{lo: max(0, e.line-contextLines), hi: min(t.lines(), e.line+e.n+contextLines), edits: []edit{e}}
 		if n := len(hs); n > 0 && h.lo < hs[n-1].hi {
@@ -149,6 +148,12 @@ func (t *text) hunks(es []edit) []hunk {
 		}
 		hs = append(hs, h)
 	}
+	return hs
+}
+
+// hunks gives each window enough context to occur once.
+func (t *text) hunks(es []edit) []hunk {
+	hs := t.windows(es)
 	for i := 0; i < len(hs); {
 		lo, hi := 0, t.lines()
 		if i > 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/applypatch"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/loop"
@@ -22,11 +23,12 @@ func New(l *config.Loaded, log *slog.Logger) *whet.Kit {
 		return k
 	}
 	cfg := l.Config
-	k.Tools = slices.DeleteFunc(tools(), func(t whet.Tool) bool { return slices.Contains(cfg.Tools.Disabled, t.Name) })
+	k.Tools = slices.DeleteFunc(tools(cfg), func(t whet.Tool) bool { return slices.Contains(cfg.Tools.Disabled, t.Name) })
 	k.Guards = []whet.Guard{ // top to bottom before a call, bottom to top after it
 		search.PathGuard(), // cheap refusals first
 		configNotice(l.Problems),
-		format.Guard(cfg.Formatter), // after edits
+		applypatch.Guard(cfg.ApplyPatch), // rewrites arguments
+		format.Guard(cfg.Formatter),      // after edits
 		// The loop guard is innermost: it must count what really ran, and see the
 		// tool's own text before the others add notes that differ.
 		loop.Guard(cfg.LoopGuard),
@@ -35,8 +37,10 @@ func New(l *config.Loaded, log *slog.Logger) *whet.Kit {
 }
 
 // tools lists every tool.
-func tools() []whet.Tool {
-	return []whet.Tool{}
+func tools(cfg config.Config) []whet.Tool {
+	return []whet.Tool{
+		applypatch.Tool(cfg.ApplyPatch),
+	}
 }
 
 // configNotice tells the agent once a session that a configuration file has
