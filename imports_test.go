@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"config"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc"},
-	{"bench/hook", "cmd/whet"},
+	{"bench/applypatch", "bench/hook", "bench/rescue", "cmd/whet"},
 }
 
 // wiring are the only files of a feature that may import the kernel or the
