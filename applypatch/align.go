@@ -36,6 +36,15 @@ func (k *key) scale() float64 {
 	return 1
 }
 
+// score is what a pair of lines is worth. Punctuation is told apart by its
+// indentation alone: without it half is lost.
+func (k *key) score(l likeness) float64 {
+	if k.weight < 1 && k.trimmed != "" && l >= sameTrim {
+		return 2 * k.scale()
+	}
+	return likeScore[l] * k.scale()
+}
+
 // alignment maps each old line of a block to a file line, or to -1.
 type alignment struct {
 	at    []int
@@ -122,7 +131,7 @@ func (a *aligner) pairs(lo, hi, j0, p0 int) {
 			}
 			i := int(p) - lo
 			if l := k.like(a.r.line(int(p)), true); l < different {
-				a.pair[j*w+i], a.how[j*w+i] = likeScore[l]*k.scale(), l
+				a.pair[j*w+i], a.how[j*w+i] = k.score(l), l
 				equal = true
 			}
 		}

@@ -38,9 +38,9 @@ const maxFile = 400_000 // bytes
 
 var textFile = regexp.MustCompile(`\.(go|md|s|c|h|sh|proto|html|js|yaml|yml)$`)
 
-// corpus builds perKind cases of each kind of noise. twins counts changes left
-// out because byte for byte they fit, once, where the merge doesn't put them:
-// the patch alone then speaks for the wrong place.
+// corpus builds perKind cases of each kind of noise. twins counts the patches
+// left out because byte for byte they fit, once, where the merge doesn't put
+// them: such a patch speaks for the wrong place, and every applier follows it.
 func corpus(ctx context.Context, seed uint64, perKind int, mods []string) (cases []Case, twins int, err error) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	tmp, err := os.MkdirTemp("", "rescue")
@@ -65,7 +65,9 @@ func corpus(ctx context.Context, seed uint64, perKind int, mods []string) (cases
 				break
 			}
 			s := g.pool[(start+i)%len(g.pool)]
-			if c, ok := k.make(s, rng); ok {
+			c, twin, ok := k.make(s, rng)
+			g.twins += boolInt(twin)
+			if ok {
 				c.ID, c.Kind, c.From = fmt.Sprintf("%s/%d", k.name, n), k.name, s.from
 				cases = append(cases, c)
 				n++
@@ -73,6 +75,13 @@ func corpus(ctx context.Context, seed uint64, perKind int, mods []string) (cases
 		}
 	}
 	return cases, g.twins, nil
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 type generator struct {

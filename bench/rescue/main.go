@@ -61,7 +61,7 @@ func run(ctx context.Context, seed uint64, perKind int, mods []string, out, show
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d cases; %d left out because the clean patch stands byte for byte, once, at another place than the merge's\n", len(cases), twins)
+	fmt.Printf("%d cases; %d left out because the patch fits byte for byte, once, at another place than the merge's\n", len(cases), twins)
 	if out != "" {
 		if err := save(out, cases); err != nil {
 			return err

@@ -56,15 +56,20 @@ var kinds = []kind{
 	}},
 }
 
-func (k kind) make(s source, rng *rand.Rand) (Case, bool) {
+// make puts the noise on a change. twin reports that the outcome fits byte for
+// byte, once, at another place than the merge's: it is no case then.
+func (k kind) make(s source, rng *rand.Rand) (c Case, twin, ok bool) {
 	v := variant{target: s.target, truth: s.truth}
 	for _, h := range s.hunks {
 		v.hunks = append(v.hunks, hunk{h.at, h.head, slices.Clone(h.lines)})
 	}
 	if !k.noise(&v, rng) {
-		return Case{}, false
+		return Case{}, false, false
 	}
-	return Case{Target: v.target, Truth: v.truth, Patch: v.patch()}, true
+	if exact, ok := applyOnce(v.target, v.hunks); ok && exact != v.truth {
+		return Case{}, true, false
+	}
+	return Case{Target: v.target, Truth: v.truth, Patch: v.patch()}, false, true
 }
 
 func (v *variant) patch() string {
@@ -244,6 +249,9 @@ func shortNoise(h *hunk, _ *rand.Rand) bool {
 	}
 	if first < 1 || last == len(h.lines) {
 		return false
+	}
+	if slices.ContainsFunc(h.lines[:first-1], func(l string) bool { return strings.TrimLeft(l[1:], " \t})") == l[1:] && l != " " }) {
+		return false // the header would name the function before the one that is left
 	}
 	h.lines = h.lines[first-1 : last+1]
 	return true
