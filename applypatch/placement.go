@@ -3,6 +3,7 @@ package applypatch
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // A Tier names the evidence that placed a chunk, strongest first.
@@ -126,7 +127,10 @@ func (t *text) apply(edits []edit, fn finalNewline) []byte {
 			}
 		}
 		old := t.b[e.off:e.end]
-		for _, a := range e.add {
+		for k, a := range e.add {
+			if t.bom && e.off == 0 && k == 0 {
+				a = strings.TrimPrefix(a, utf8BOM) // a patch may carry it for other appliers
+			}
 			own := ""
 			if i := bytes.IndexByte(old, t.sep); i >= 0 {
 				own = t.terminator(old[:i+1])
