@@ -49,7 +49,7 @@ func (r *resolver) candidates(b *block) ([]placement, error) {
 	if like > sameFold && b.keys[n-1].raw == "" && !b.del[n-1] && n > 1 {
 		// an empty line at the end is more often sloppy than meant
 		if l, a := r.contiguous(b, n-1); l <= sameFold {
-			like, at = l, a
+			like, at, b = l, a, b.withoutLast()
 		}
 	}
 	if like <= sameFold {
@@ -74,6 +74,18 @@ func (r *resolver) candidates(b *block) ([]placement, error) {
 		return r.aligned(b)
 	}
 	return nil, r.notFound(b, NotFound)
+}
+
+// withoutLast is b without its last old line.
+func (b *block) withoutLast() *block {
+	c := *b.Chunk
+	c.Lines = slices.Clone(b.Lines)
+	i := len(c.Lines) - 1
+	for c.Lines[i].Op == '+' {
+		i--
+	}
+	c.Lines = slices.Delete(c.Lines, i, i+1)
+	return newBlock(&c, b.number)
 }
 
 const anchorIgnored = "anchor_ignored"

@@ -200,9 +200,13 @@ func (a *applier) update(old []byte, chunks []Chunk) ([]byte, error) {
 	if file[len(file)-1] == "" {
 		file = file[:len(file)-1]
 	}
-	out, err := a.splice(file, chunks, strings.TrimSuffix(eol, "\n"))
+	cr := strings.TrimSuffix(eol, "\n")
+	out, err := a.splice(file, chunks, cr)
 	if err != nil {
 		return nil, err
+	}
+	if n := len(out); n > 0 && !strings.HasSuffix(out[n-1], cr) && !strings.HasSuffix(s, "\n") {
+		out[n-1] += cr
 	}
 	if n := len(out); n == 0 || !a.losesBlank || out[n-1] != "" {
 		out = append(out, "")
