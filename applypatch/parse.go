@@ -285,7 +285,7 @@ func (p *parser) chunk(first bool) (*Chunk, error) {
 	}
 	c.trimBare()
 	if len(c.Lines) == 0 {
-		if headed || c.EOF {
+		if (headed || c.EOF) && !p.done() {
 			return nil, invalid(EmptyUpdate, c.At, "the chunk has no lines")
 		}
 		return nil, nil
