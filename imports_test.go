@@ -18,8 +18,9 @@ const module = "github.com/whet-dev/whet"
 // ARCHITECTURE.md draws this table.
 var layers = [][]string{
 	{"."}, // the kernel
-	{"internal/atomicfile", "internal/peer", "internal/state"},
-	{"format", "loop"}, // features: they don't know each other
+	{"internal/atomicfile", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk"},
+	{"format", "loop", "search"}, // features: they don't know each other
+	{"agent"},
 	{"config"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc"},

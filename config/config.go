@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/agent"
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/loop"
 )
@@ -17,6 +18,7 @@ type Config struct {
 	Tools     Tools          `json:"tools,omitzero" doc:"which tools whet offers"`
 	LoopGuard loop.Options   `json:"loopGuard,omitzero" doc:"the guard against repeated calls"`
 	Formatter format.Options `json:"formatter,omitzero" doc:"formatting of edited files"`
+	Agent     agent.Settings `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`
 }
 
 // Tools says which tools whet offers.
