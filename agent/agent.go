@@ -54,14 +54,20 @@ var (
 
 // Run lets the model work on the prompt until it has no more calls to make.
 // The Outcome is never nil: it holds what was reached before an error.
-func Run(ctx context.Context, o Options) (*Outcome, error) {
+func Run(ctx context.Context, o Options) (out *Outcome, err error) {
 	if o.Role.Name == "" {
 		o.Role = Roles()[0]
 	}
 	o.MaxSteps = cmp.Or(o.MaxSteps, DefaultMaxSteps)
 	o.Session.Agent = o.Role.Name
 	r := &run{Options: o, kit: o.Role.kit(o.Kit), out: &Outcome{Messages: o.History}}
-	defer func() { r.emit(Event{Type: "end", Step: r.out.Steps, Outcome: r.out}) }()
+	defer func() {
+		e := Event{Type: "end", Step: r.out.Steps, Outcome: r.out}
+		if err != nil {
+			e.Error = err.Error()
+		}
+		r.emit(e)
+	}()
 	r.emit(Event{Type: "start", Model: o.Model.Name(), Agent: o.Role.Name, Dir: o.Session.Dir})
 	r.add(Message{Role: "user", Text: o.Prompt})
 	r.kit.Reset(ctx, o.Session)

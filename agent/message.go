@@ -105,7 +105,7 @@ func (u *Usage) add(v Usage) {
 //	call       Call, about to run
 //	progress   Call, Done, Total, Text
 //	result     Call, Result
-//	end        Outcome
+//	end        Outcome, and Error if the run failed
 type Event struct {
 	Type    string       `json:"type"`
 	Step    int          `json:"step"`

@@ -96,6 +96,8 @@ func commands() []*cobra.Command {
 		callCommand(),
 		configCommand(),
 		versionCommand(),
+		demoCommand(),
+		runCommand(),
 		mcpCommand(),
 		hookCommand(),
 		rpcCommand(),
