@@ -144,10 +144,10 @@ func (p *reading) finish(show string) (readOutput, error) {
 		return p.out, fmt.Errorf("%s has only %d lines, so there is no line %d", show, p.line, p.in.Offset)
 	}
 	if p.out.More {
-		fmt.Fprintf(&p.text, "[lines %d to %d; there are more: go on with offset %d]", p.out.First, p.out.Last, p.out.Last+1)
+		fmt.Fprintf(&p.text, "[lines %d to %d; there are more: go on with offset %d]\n", p.out.First, p.out.Last, p.out.Last+1)
 	}
 	if p.crlf {
-		p.text.WriteString("[lines end in CRLF; edits keep that, write \\n only]")
+		p.text.WriteString("[lines end in CRLF; edits keep that, write \\n only]\n")
 	}
 	p.out.Text = strings.TrimSuffix(p.text.String(), "\n")
 	return p.out, nil
