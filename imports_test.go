@@ -18,13 +18,13 @@ const module = "github.com/whet-dev/whet"
 // ARCHITECTURE.md draws this table.
 var layers = [][]string{
 	{"."}, // the kernel
-	{"internal/atomicfile", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk"},
+	{"internal/atomicfile", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk"},
 	{"format", "loop", "search"}, // features: they don't know each other
 	{"agent"},
 	{"config"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc"},
-	{"cmd/whet"},
+	{"bench/hook", "cmd/whet"},
 }
 
 // wiring are the only files of a feature that may import the kernel or the
