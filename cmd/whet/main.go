@@ -117,6 +117,8 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		toolsCommand(),
 		callCommand(),
+		grepCommand(),
+		globCommand(),
 		configCommand(),
 		versionCommand(),
 		demoCommand(),
