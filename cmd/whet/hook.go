@@ -12,7 +12,7 @@ import (
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/host/hook"
-	"github.com/whet-dev/whet/kit"
+	"github.com/whet-dev/whet/kit/guards"
 )
 
 func hookCommand() *cobra.Command {
@@ -60,5 +60,6 @@ func runHook(ctx context.Context, args []string, in io.Reader, out io.Writer) (e
 // hookSetup makes the kit of one event. Its log goes nowhere but to $WHET_LOG:
 // hosts show what a hook writes to standard error.
 func hookSetup(dir, worktree string) (*whet.Kit, func(string) whet.Store) {
-	return kit.New(config.Load(dir, worktree, os.Environ()), logger(io.Discard)), fileStore
+	l := config.Load[guards.Config](dir, worktree, os.Environ())
+	return &whet.Kit{Guards: guards.New(l.Config, l.Report), Log: logger(io.Discard)}, fileStore
 }

@@ -20,7 +20,7 @@ import (
 // A place is a project and what is configured there.
 type place struct {
 	dir, worktree string
-	config        *config.Loaded
+	config        *config.Loaded[kit.Config]
 	kit           *whet.Kit
 }
 
@@ -35,7 +35,7 @@ func open(c *cobra.Command, dir string) (*place, error) {
 		return nil, usageError{fmt.Errorf("--dir %s: %w", dir, cmp.Or(err, fmt.Errorf("not a directory")))}
 	}
 	p := &place{dir: dir, worktree: project.Worktree(dir)}
-	p.config = config.Load(p.dir, p.worktree, os.Environ())
+	p.config = config.Load[kit.Config](p.dir, p.worktree, os.Environ())
 	for _, problem := range p.config.Problems {
 		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
 	}
