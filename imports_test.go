@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"kit/guards"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc"},
+	{"cmd/whet/hookfirst"},
 	{"bench/hook", "cmd/whet"},
 }
 

@@ -50,19 +50,9 @@ func (p *place) session(id, agent string) whet.Session {
 	if id == "" {
 		s.Store = state.Memory()
 	} else {
-		s.Store = fileStore("cli/" + id)
+		s.Store = state.Default("cli/" + id)
 	}
 	return s
-}
-
-// fileStore returns the session's store on disk, or nil if there is no place
-// for one: state is never worth an error.
-func fileStore(session string) whet.Store {
-	root, err := state.Root()
-	if err != nil {
-		return nil
-	}
-	return state.Session(root, session)
 }
 
 // logger writes to the file that $WHET_LOG names, or else warnings to w.
