@@ -9,6 +9,7 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/applypatch"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/kit/guards"
 	"github.com/whet-dev/whet/search"
@@ -40,14 +41,15 @@ func Schema() ([]byte, error) {
 func New(l *config.Loaded[Config], log *slog.Logger) *whet.Kit {
 	k := &whet.Kit{Log: log, Guards: guards.New(l.Config.Config, l.Report)}
 	if !l.Inert {
-		k.Tools = slices.DeleteFunc(tools(), func(t whet.Tool) bool { return slices.Contains(l.Config.Tools.Disabled, t.Name) })
+		k.Tools = slices.DeleteFunc(tools(l.Config), func(t whet.Tool) bool { return slices.Contains(l.Config.Tools.Disabled, t.Name) })
 	}
 	return k
 }
 
 // tools lists every tool.
-func tools() []whet.Tool {
+func tools(c Config) []whet.Tool {
 	return slices.Concat(
+		[]whet.Tool{applypatch.Tool(c.ApplyPatch)},
 		search.Tools(),
 	)
 }

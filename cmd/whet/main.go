@@ -115,6 +115,7 @@ func commands() []*cobra.Command {
 		callCommand(),
 		grepCommand(),
 		globCommand(),
+		patchCommand(),
 		configCommand(),
 		versionCommand(),
 		demoCommand(),
