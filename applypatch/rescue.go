@@ -304,7 +304,7 @@ func (r *resolver) fitIndent(b *block, al *alignment) (*block, string) {
 // staleAllowed decides whether deletions that differ from the file may go: only
 // between lines that match directly on both sides, and alike on the whole.
 func (r *resolver) staleAllowed(b *block, al *alignment, u run) bool {
-	const maxStale, minAlike = 8, 0.40
+	const maxStale, minAlike, minLength = 8, 0.50, 8
 	n, sum := 0, 0.0
 	for j := u.first; j < u.last; j++ {
 		if al.how[j] < different {
@@ -318,7 +318,9 @@ func (r *resolver) staleAllowed(b *block, al *alignment, u run) bool {
 			return false
 		}
 		n++
-		sum += dice(k.trimmed, newKey(string(r.line(al.at[j]))).trimmed)
+		if len(k.trimmed) >= minLength { // shorter lines are alike by chance
+			sum += dice(k.trimmed, newKey(string(r.line(al.at[j]))).trimmed)
+		}
 	}
 	switch {
 	case n == 0 || n <= maxStale && sum/float64(n) >= minAlike:
