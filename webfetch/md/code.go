@@ -229,3 +229,15 @@ func find(n *html.Node, a atom.Atom) *html.Node {
 	}
 	return nil
 }
+
+// Code returns the text of a code block, without gutters, and its language.
+func Code(n *html.Node) (text, lang string) {
+	if n.DataAtom == atom.Table {
+		if c := gutterCode(n); c != nil {
+			n = c
+		}
+	}
+	var b strings.Builder
+	codeText(&b, n)
+	return b.String(), Language(n)
+}

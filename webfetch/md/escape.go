@@ -13,17 +13,14 @@ func escape(w string, prev, next rune, inLink bool) string {
 		return w
 	}
 	var b strings.Builder
-	for i, c := range w {
-		size := utf8.RuneLen(c)
-		if size < 0 {
-			size = 1
-		}
-		rest := w[i+max(size, 1):]
+	for w != "" {
+		c, size := utf8.DecodeRuneInString(w)
+		w = w[size:]
 		after := next
-		if rest != "" {
-			after, _ = utf8.DecodeRuneInString(rest)
+		if w != "" {
+			after, _ = utf8.DecodeRuneInString(w)
 		}
-		if needsEscape(c, prev, after, rest, inLink) {
+		if needsEscape(c, prev, after, w, inLink) {
 			b.WriteByte('\\')
 		}
 		b.WriteRune(c)
