@@ -49,8 +49,12 @@ func (f *Fetcher) newExchange(a *address, accept string) *exchange {
 	jar, _ := cookiejar.New(nil) // with nil options it can't fail
 	return &exchange{
 		f: f, accept: accept, jar: jar, userAgent: f.userAgent(),
-		loopback: f.opt.Network.Loopback != LoopbackNever && explicitLoopback(a),
+		loopback: f.mayLoopback(a),
 	}
+}
+
+func (f *Fetcher) mayLoopback(a *address) bool {
+	return f.opt.Network.Loopback != LoopbackNever && explicitLoopback(a)
 }
 
 func (f *Fetcher) userAgent() string {
@@ -118,7 +122,7 @@ func (x *exchange) next(from *whatwg.Url, ref string, status int, seen map[strin
 	if err != nil {
 		return nil, &Error{Kind: HTTPStatus, URL: at, Status: status, Chain: x.hops, Message: "the server redirects to an address that can't be parsed: " + clip(redact(ref), 200)}
 	}
-	hop := Hop{From: at, To: redact(to.Href(true)), Status: status}
+	hop := Hop{From: at, To: redact(to.Href(false)), Status: status}
 	x.hops = append(x.hops, hop)
 	if !sameSite(from, to) && !(to.Scheme() == "https" && to.Username() == "" && to.Password() == "" && matchHost(x.f.opt.Network.RedirectHosts, hostOf(to))) {
 		if a, ok := literal(to); ok {
@@ -223,7 +227,7 @@ func (x *exchange) send(ctx context.Context, u *whatwg.Url) (*wire, error) {
 	if p, err := x.f.proxy(ru); err == nil && p != nil {
 		r.proxy = proxyAddr(p)
 	}
-	rctx, cancel := context.WithCancelCause(context.WithValue(ctx, ruleKey{}, r))
+	rctx, cancel := context.WithCancelCause(withRule(ctx, r))
 	req := (&http.Request{Method: "GET", URL: ru, Host: ru.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(rctx)
 	req.Header.Set("User-Agent", x.userAgent)
 	req.Header.Set("Accept", x.accept)
@@ -269,6 +273,7 @@ func (f *Fetcher) failure(ctx context.Context, u *whatwg.Url, phase string, err 
 	e := &Error{Kind: Connect, URL: u.Href(true), err: err}
 	var (
 		bad     *addressError
+		refused *proxyError
 		dns     *net.DNSError
 		unknown x509.UnknownAuthorityError
 		host    x509.HostnameError
@@ -277,6 +282,9 @@ func (f *Fetcher) failure(ctx context.Context, u *whatwg.Url, phase string, err 
 	)
 	cause := context.Cause(ctx)
 	switch {
+	case errors.As(err, &refused):
+		e.Message = refused.Error()
+		e.Hint = "The proxy refused, not the site."
 	case errors.As(err, &bad):
 		b := blocked(u, bad.why)
 		b.err = err

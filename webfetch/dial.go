@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 
@@ -49,7 +50,28 @@ func (f *Fetcher) newTransport() *http.Transport {
 		MaxIdleConnsPerHost:    4,
 		MaxIdleConns:           32,
 		IdleConnTimeout:        30 * time.Second,
+		OnProxyConnectResponse: proxyAnswer,
 	}
+}
+
+// proxyError is a proxy's refusal to connect, with its reason if it gave one.
+type proxyError struct{ status, reason string }
+
+func (e *proxyError) Error() string {
+	return strings.TrimSuffix("the proxy refused the connection: "+e.status+" ("+e.reason+")", " ()")
+}
+
+func proxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
+	if res.StatusCode == http.StatusOK {
+		return nil
+	}
+	reason := ""
+	for _, k := range []string{"X-Deny-Reason", "X-Squid-Error", "X-Reason", "Proxy-Status"} {
+		if reason = res.Header.Get(k); reason != "" {
+			break
+		}
+	}
+	return &proxyError{res.Status, clip(reason, 300)}
 }
 
 func (f *Fetcher) proxyOf(req *http.Request) (u *url.URL, err error) {
@@ -73,7 +95,7 @@ func (f *Fetcher) dial(ctx context.Context, network, addr string) (net.Conn, err
 		return nil, errors.New("a connection without a rule")
 	}
 	if r.proxy == addr {
-		return f.hooks.connect(context.WithValue(ctx, ruleKey{}, &rule{trusted: true}), network, addr)
+		return f.hooks.connect(withRule(ctx, &rule{trusted: true}), network, addr)
 	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -181,4 +203,8 @@ func lookupSystem(ctx context.Context, host string) ([]netip.Addr, error) {
 		return []netip.Addr{a}, nil
 	}
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
+func withRule(ctx context.Context, r *rule) context.Context {
+	return context.WithValue(ctx, ruleKey{}, r)
 }

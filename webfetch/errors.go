@@ -72,7 +72,7 @@ func (e *Error) Text() string {
 	}
 	parts := []string{f.String() + oneLine(e.Message)}
 	if e.Kind == BlockedRedirect {
-		parts[0] = f.String() + fmt.Sprintf("%s.\nOriginal URL: %s\nRedirect URL: %s\nStatus: %d\n",
+		parts[0] = f.String() + fmt.Sprintf("%s.\nOriginal URL: %s\nRedirect URL: %s\nStatus: %d",
 			e.Message, e.URL, e.Redirect, e.Status)
 	}
 	if e.Hint != "" {

@@ -17,10 +17,10 @@ type prepass struct {
 	noscript   bool // a message for readers without scripts
 	loginForm  bool
 	restricted bool // structured data says that the page isn't free to read
-	embedded   []embedded
+	embedded   []embeddedData
 }
 
-type embedded struct{ id, kind, data string }
+type embeddedData struct{ id, kind, data string }
 
 func (p *prepass) run(root *html.Node) {
 	p.strip(root)
@@ -88,7 +88,7 @@ func (p *prepass) script(n *html.Node) bool {
 		replace(n, formula(text, strings.Contains(kind, "mode=display")))
 		return false
 	case kind == "application/ld+json", kind == "application/json":
-		p.embedded = append(p.embedded, embedded{attr(n, "id"), kind, text})
+		p.embedded = append(p.embedded, embeddedData{attr(n, "id"), kind, text})
 		if kind == "application/ld+json" && strings.Contains(strings.ReplaceAll(strings.ToLower(text), " ", ""), `"isaccessibleforfree":false`) {
 			p.restricted = true
 		}

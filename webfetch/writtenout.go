@@ -195,7 +195,9 @@ func tabs(root *html.Node) {
 	})
 	inOrder := map[*html.Node]string{}
 	for _, set := range sets {
-		labels := all(set, func(c *html.Node) bool { return attr(c, "role") == "tab" || c.DataAtom == atom.Label || c.DataAtom == atom.Li })
+		labels := all(set, func(c *html.Node) bool {
+			return attr(c, "role") == "tab" || c.DataAtom == atom.Label || c.DataAtom == atom.Li
+		})
 		if set.Parent == nil {
 			continue
 		}

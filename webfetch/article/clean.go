@@ -306,4 +306,6 @@ func lazyImages(content *html.Node) {
 	}
 }
 
-func imageName(s string) bool { return containsAny(strings.ToLower(s), ".jpg", ".jpeg", ".png", ".webp") }
+func imageName(s string) bool {
+	return containsAny(strings.ToLower(s), ".jpg", ".jpeg", ".png", ".webp")
+}

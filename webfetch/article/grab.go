@@ -232,8 +232,8 @@ func (x *extractor) classWeight(n *html.Node) int {
 		}
 		s = strings.ToLower(s)
 		if s == "hid" || strings.HasSuffix(s, " hid") || strings.Contains(s, " hid ") || strings.HasPrefix(s, "hid ") ||
-			containsAny(s, "-ad-", "hidden", "banner", "combx", "comment", "com-", "contact", "footer", "gdpr", "masthead", "media",
-				"meta", "outbrain", "promo", "related", "scroll", "share", "shoutbox", "sidebar", "skyscraper", "sponsor",
+			containsAny(s, "-ad-", "hidden", "banner", "combx", "comment", "com-", "contact", "footer", "gdpr", "masthead",
+				"meta", "outbrain", "promo", "related", "share", "shoutbox", "sidebar", "skyscraper", "sponsor",
 				"shopping", "tags", "widget") {
 			w -= 25
 		}
