@@ -27,10 +27,7 @@ const maxListed = 200 // entries of an archive
 // whole only to save it.
 func (f *Fetcher) readBinary(ctx context.Context, d *document, w *wire, b *body, kind string, r *Request, ended bool) error {
 	d.Kind, d.ContentType = "binary", firstNonEmpty(d.ContentType, kind)
-	d.Binary = &binaryFile{Kind: binaryKind(kind), Limit: saveLimit}
-	if !r.SaveBinary {
-		d.Binary.Limit = binaryLimit
-	}
+	d.Binary = &binaryFile{Kind: binaryKind(kind), Limit: int(binaryLimitOf(r))}
 	encoding := w.Header.Get("Content-Encoding")
 	head, _, _ := unpack(encoding, b.raw, ended)
 	if c, _, err := image.DecodeConfig(bytes.NewReader(head)); err == nil {

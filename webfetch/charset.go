@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/encoding"
 )
 
-// Text is what became of a body's bytes.
+// decoded is what became of a body's bytes.
 type decoded struct {
 	text     string
 	charset  string // canonical label
@@ -43,7 +43,7 @@ func decodeText(b []byte, header string, isHTML bool) decoded {
 			continue
 		}
 		if name == "utf-8" && !mostlyUTF8(b) {
-			d := guess(b)
+			d := guess(b, isHTML)
 			d.warning = "The page says UTF-8 but isn't; decoded as " + d.charset
 			return d
 		}
@@ -54,7 +54,7 @@ func decodeText(b []byte, header string, isHTML bool) decoded {
 	if utf8.Valid(trimPartialRune(b)) || warning != "" {
 		return decoded{text: strings.ToValidUTF8(string(b), "\ufffd"), charset: "utf-8", warning: warning}
 	}
-	d := guess(b)
+	d := guess(b, isHTML)
 	d.warning = "Guessed charset without declaration: " + d.charset
 	return d
 }
@@ -102,14 +102,13 @@ func mostlyUTF8(b []byte) bool {
 }
 
 // guess tells the encoding from the statistics of the bytes.
-func guess(b []byte) decoded {
-	sample := b
-	if i := bytes.IndexFunc(b, func(r rune) bool { return r >= 0x80 }); i > 4096 {
-		sample = b[i-1024:]
+func guess(b []byte, isHTML bool) decoded {
+	detector := chardet.NewTextDetector()
+	if isHTML {
+		detector = chardet.NewHtmlDetector()
 	}
-	sample = sample[:min(len(sample), 256<<10)]
 	label := "windows-1252"
-	if r, err := chardet.NewTextDetector().DetectBest(sample); err == nil && r != nil && r.Confidence >= 20 {
+	if r, err := detector.DetectBest(telling(b)); err == nil && r != nil && r.Confidence >= 20 {
 		if e, name := charset.Lookup(aliasOf(r.Charset)); e != nil && name != "utf-8" {
 			label = name
 		}
@@ -120,6 +119,22 @@ func guess(b []byte) decoded {
 	}
 	d.guessed = true
 	return d
+}
+
+// telling is the part of a text that tells its encoding: lines that aren't all
+// ASCII.
+func telling(b []byte) []byte {
+	const enough = 64 << 10
+	var sample []byte
+	for line := range bytes.Lines(b) {
+		if bytes.ContainsFunc(line, func(r rune) bool { return r >= utf8.RuneSelf }) {
+			sample = append(sample, line[:min(len(line), enough)]...)
+		}
+		if len(sample) >= enough {
+			break
+		}
+	}
+	return sample
 }
 
 // aliasOf names the detector's answers as the web does.

@@ -312,7 +312,7 @@ func (f *Fetcher) failure(ctx context.Context, u *whatwg.Url, phase string, err 
 	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &expired), strings.Contains(err.Error(), "tls:"):
 		e.Kind, e.Message = TLS, "the secure connection failed: "+err.Error()
 	default:
-		e.Message = "connecting: " + err.Error()
+		e.Message = map[string]string{"body": "reading the page: "}[phase] + err.Error()
 	}
 	return e
 }

@@ -45,14 +45,16 @@ type site struct {
 func newSite(t *testing.T, h http.HandlerFunc) *site {
 	s := &site{t: t, handler: h, names: map[string][]string{}, leaves: map[string]*tls.Certificate{}}
 	s.key, s.ca = testCA(t)
-	t.Cleanup(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, c := range s.conns {
-			c.Close()
-		}
-	})
+	t.Cleanup(s.close)
 	return s
+}
+
+func (s *site) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.conns {
+		c.Close()
+	}
 }
 
 func testCA(t *testing.T) (*ecdsa.PrivateKey, *x509.Certificate) {

@@ -34,6 +34,9 @@ func readHeaders(w *wire) headers {
 // readBody reads what is needed of the body and fills the document from it.
 func (f *Fetcher) readBody(ctx context.Context, d *document, w *wire, r *Request, label string) error {
 	var b body
+	if t := d.ContentType; w.ContentLength > binaryLimitOf(r) && !isTextType(t) && t != "application/pdf" && !unknownType(t) && t != "application/octet-stream" {
+		return f.readBinary(ctx, d, w, &b, t, r, true)
+	}
 	encoding := w.Header.Get("Content-Encoding")
 	progress := f.progress(w)
 	ended, err := b.grow(w, sniffLen, progress)
@@ -45,10 +48,10 @@ func (f *Fetcher) readBody(ctx context.Context, d *document, w *wire, r *Request
 	if d.Status > 299 && !isTextType(kind) {
 		return nil // an error page that isn't text says nothing
 	}
-	if !isTextType(kind) && kind != "application/pdf" && !(unknownType(kind) && textual(head)) {
-		return f.readBinary(ctx, d, w, &b, kind, r, ended)
-	}
-	if unknownType(kind) {
+	if !isTextType(kind) && kind != "application/pdf" {
+		if !unknownType(kind) || !textual(head) {
+			return f.readBinary(ctx, d, w, &b, kind, r, ended)
+		}
 		kind = "text/plain"
 	}
 	if !ended && err == nil {
@@ -69,6 +72,14 @@ func (f *Fetcher) readBody(ctx context.Context, d *document, w *wire, r *Request
 	return f.interpret(ctx, d, w, &b, kind, label, r)
 }
 
+func binaryLimitOf(r *Request) int64 {
+	if r.SaveBinary {
+		return saveLimit
+	}
+	return binaryLimit
+}
+
+// unknownType reports whether a type says nothing about being text or not.
 func unknownType(t string) bool {
 	main, _, ok := strings.Cut(t, "/")
 	return !ok || main != "image" && main != "audio" && main != "video" && main != "font" && t != "application/octet-stream" && !knownBinary(t)
