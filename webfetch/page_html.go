@@ -28,6 +28,10 @@ func readHTML(ctx context.Context, d *document, source string, page *whatwg.Url,
 	r := newResolver(doc, page)
 	readHead(d, doc, r)
 	shell := looksAtShell(doc, len(source))
+	heading := ""
+	if h := firstTag(doc, atom.H1); h != nil {
+		heading = headingText(h)
+	}
 	var p prepass
 	p.run(doc)
 	r.absolute(doc)
@@ -45,7 +49,7 @@ func readHTML(ctx context.Context, d *document, source string, page *whatwg.Url,
 	if d.Title == "" {
 		d.Title = e.title
 	}
-	keepTitle(e.root, d.Title, extractMainPart)
+	keepTitle(e.root, d.Title, heading, extractMainPart)
 	if e.root.DataAtom == atom.Frameset || firstTag(e.root, atom.Frame) != nil {
 		listFrames(e.root)
 	}
@@ -111,9 +115,16 @@ func headingText(h *html.Node) string {
 }
 
 // keepTitle puts the page's title above a text that has no heading of the first
-// level.
-func keepTitle(root *html.Node, title string, extracted bool) {
-	if title == "" || !extracted || firstTag(root, atom.H1) != nil {
+// level: the heading that the page itself shows if its title repeats it, since
+// titles often end in the name of the site.
+func keepTitle(root *html.Node, title, heading string, extracted bool) {
+	if !extracted || firstTag(root, atom.H1) != nil {
+		return
+	}
+	if heading != "" && strings.Contains(strings.ToLower(title), strings.ToLower(heading)) {
+		title = heading
+	}
+	if title == "" {
 		return
 	}
 	if h := firstTag(root, atom.H2); h != nil && strings.EqualFold(oneLineText(h), title) {

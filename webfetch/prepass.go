@@ -29,8 +29,8 @@ func (p *prepass) run(root *html.Node) {
 	maths(root)
 	code(root)
 	notes(root)
-	details(root)
 	permalinks(root)
+	details(root)
 }
 
 // strip removes scripts, styles and comments, keeping what they say about the
@@ -244,13 +244,19 @@ func permalinks(root *html.Node) {
 				remove(n)
 				return false
 			}
+			delAttr(n, "title")
+			if strings.HasPrefix(attr(n, "href"), "#") && inHeading(n) { // the heading as a link to itself
+				delAttr(n, "href")
+			}
 		case atom.Li:
 			if n.FirstChild == nil || textLen(n) == 0 && strings.TrimSpace(textOf(n)) == "" && firstTag(n, atom.Img, atom.Pre, atom.Input, atom.Code) == nil {
 				remove(n)
 				return false
 			}
 		}
-		if hasClass(n, "copybtn", "copy-button", "clipboard-copy", "btn-clipboard") || n.Data == "clipboard-copy" {
+		if hasClass(n, "hideme", "language-name", "md-content__button", "src", "srclink") && firstTag(n, atom.Pre, atom.H1, atom.H2) == nil ||
+			hasClass(n, "copybtn", "copy-button", "clipboard-copy", "btn-clipboard") ||
+			n.Data == "clipboard-copy" {
 			remove(n)
 			return false
 		}

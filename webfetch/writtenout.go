@@ -22,7 +22,7 @@ func formula(tex string, display bool) *html.Node {
 // maths replaces formulas by their TeX where the page has it.
 func maths(root *html.Node) {
 	found := all(root, func(n *html.Node) bool {
-		return n.DataAtom == atom.Math || hasClass(n, "katex", "katex-display", "MathJax", "MathJax_Display", "mwe-math-element") || n.Data == "mjx-container"
+		return n.DataAtom == atom.Math || hasClass(n, "math", "arithmatex", "katex", "katex-display", "MathJax", "MathJax_Display", "mwe-math-element") || n.Data == "mjx-container"
 	})
 	for _, n := range found {
 		tex, display := texOf(n)
@@ -30,6 +30,10 @@ func maths(root *html.Node) {
 		switch {
 		case tex != "":
 			replace(n, formula(tex, display))
+		case strings.HasPrefix(strings.TrimSpace(textOf(n)), `\(`), strings.HasPrefix(strings.TrimSpace(textOf(n)), `\[`):
+			t := strings.TrimSpace(textOf(n))
+			display = t[1] == '['
+			replace(n, formula(strings.TrimRight(t[2:], `\)]`), display))
 		case strings.HasPrefix(attr(n, "class"), "MathJax"): // its source stands beside it in a script
 			remove(n)
 		}
@@ -154,7 +158,9 @@ func notes(root *html.Node) {
 		})
 		if title != nil {
 			if t := oneLineText(title); t != "" && len(t) < 200 {
-				if !strings.EqualFold(t, kind) && kind != "-" && kind != "Note" && !strings.HasPrefix(strings.ToLower(t), strings.ToLower(kind)) {
+				if strings.EqualFold(t, kind) {
+					t = kind
+				} else if kind != "-" && kind != "Note" && !strings.HasPrefix(strings.ToLower(t), strings.ToLower(kind)) {
 					t = kind + ": " + t
 				}
 				kind = t
