@@ -3,6 +3,7 @@ package whet
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ func (k *Kit) Before(ctx context.Context, c *Call) error {
 		if g.Before == nil {
 			continue
 		}
-		err := k.half(g.Name, "before", c, func() error { return g.Before(ctx, c) })
+		err := k.part(g.Name, "before", func() error { return g.Before(ctx, c) })
 		if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
 			return refusal
 		}
@@ -37,20 +38,29 @@ func (k *Kit) Before(ctx context.Context, c *Call) error {
 func (k *Kit) After(ctx context.Context, c *Call, r *Result) {
 	for _, g := range slices.Backward(k.Guards) {
 		if g.After != nil {
-			_ = k.half(g.Name, "after", c, func() error { return g.After(ctx, c, r) })
+			_ = k.part(g.Name, "after", func() error { return g.After(ctx, c, r) })
 		}
 	}
 }
 
-// half runs one half of a guard. A guard in trouble must never cost the call:
+// Reset tells the guards that the session's model starts afresh.
+func (k *Kit) Reset(ctx context.Context, s Session) {
+	for _, g := range k.Guards {
+		if g.Reset != nil {
+			_ = k.part(g.Name, "reset", func() error { return g.Reset(ctx, s) })
+		}
+	}
+}
+
+// part runs one part of a guard. A guard in trouble must never cost the call:
 // what isn't a Refusal is logged here, a panic too.
-func (k *Kit) half(guard, half string, c *Call, f func() error) (err error) {
+func (k *Kit) part(guard, part string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
-			k.log().Error("guard panicked", "guard", guard, "half", half, "tool", c.Tool, "panic", p, "stack", string(debug.Stack()))
+			k.log().Error("guard panicked", "guard", guard, "part", part, "panic", p, "stack", string(debug.Stack()))
 		} else if refusal := (*Refusal)(nil); err != nil && !errors.As(err, &refusal) {
-			k.log().Warn("guard failed open", "guard", guard, "half", half, "tool", c.Tool, "err", err)
+			k.log().Warn("guard failed open", "guard", guard, "part", part, "err", err)
 		}
 	}()
 	return f()
@@ -80,6 +90,7 @@ func (k *Kit) Call(ctx context.Context, c *Call) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.ID = cmp.Or(c.ID, rand.Text())
 	if c.Path == "" && t.PathArg != "" {
 		c.Path = StringArg(c.Args, t.PathArg)
 	}

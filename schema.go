@@ -21,7 +21,17 @@ type Schema struct {
 	Items       *Schema    `json:"items,omitempty"`
 	Properties  Properties `json:"properties,omitzero"`
 	Required    []string   `json:"required,omitempty"`
+
+	// Values is the schema of each value of a map. Configuration has maps;
+	// tools don't, because some vendors refuse them.
+	Values *Schema `json:"additionalProperties,omitempty"`
+	// UserOnly marks a setting that a project's own file can't make: a
+	// repository must not choose what runs or where secrets go.
+	UserOnly bool `json:"-"`
 }
+
+// SchemaOf returns the schema of a struct tagged as for [New].
+func SchemaOf[T any]() *Schema { return objectSchema(fieldsOf(reflect.TypeFor[T]())) }
 
 // Properties are named schemas in a fixed order, a JSON object.
 type Properties []Property
@@ -63,6 +73,7 @@ type field struct {
 	names    []string // plain spellings: the name's and its aliases'
 	doc, eg  string
 	required bool
+	userOnly bool
 	enum     []string
 	min, max *float64
 	typ      reflect.Type
@@ -89,6 +100,7 @@ func fieldsOf(t reflect.Type) []field {
 			index: i, name: name, typ: sf.Type,
 			doc: sf.Tag.Get("doc"), eg: sf.Tag.Get("eg"),
 			names:    []string{plain(name)},
+			userOnly: sf.Tag.Get("layer") == "user",
 			required: !strings.Contains(opts, "omitempty") && !strings.Contains(opts, "omitzero"),
 			min:      bound(sf.Tag.Get("min")), max: bound(sf.Tag.Get("max")),
 		}
@@ -108,12 +120,12 @@ func fieldsOf(t reflect.Type) []field {
 	return fs
 }
 
-// element strips pointers and one level of list.
+// element strips pointers, lists and maps.
 func element(t reflect.Type) reflect.Type {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.Kind() == reflect.Slice && t != rawType {
+	switch k := t.Kind(); {
+	case t == rawType:
+		return t
+	case k == reflect.Pointer || k == reflect.Slice || k == reflect.Map:
 		return element(t.Elem())
 	}
 	return t
@@ -161,7 +173,7 @@ func (f field) schema(t reflect.Type) *Schema {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	s := &Schema{Description: f.doc, Enum: f.enum, Minimum: f.min, Maximum: f.max}
+	s := &Schema{Description: f.doc, Enum: f.enum, Minimum: f.min, Maximum: f.max, UserOnly: f.userOnly}
 	switch k := t.Kind(); {
 	case t == rawType:
 		s.Type = "object"
@@ -175,11 +187,15 @@ func (f field) schema(t reflect.Type) *Schema {
 		s.Type = "number"
 	case k == reflect.Struct:
 		s = objectSchema(f.sub)
-		s.Description = f.doc
+		s.Description, s.UserOnly = f.doc, f.userOnly
 	case k == reflect.Slice:
 		item := f
 		item.doc = ""
-		s = &Schema{Type: "array", Description: f.doc, Items: item.schema(t.Elem())}
+		s = &Schema{Type: "array", Description: f.doc, Items: item.schema(t.Elem()), UserOnly: f.userOnly}
+	case k == reflect.Map:
+		item := f
+		item.doc = ""
+		s = &Schema{Type: "object", Description: f.doc, Values: item.schema(t.Elem()), UserOnly: f.userOnly}
 	default:
 		panic(fmt.Sprintf("whet: parameter %s: a schema can't say %v", f.name, t))
 	}

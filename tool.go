@@ -42,6 +42,7 @@ func (t Tool) Title() string {
 //	alias:"x,y"             other names that models use for it
 //	min:"0" max:"20"        bounds; a number outside is moved to the bound, and said so
 //	eg:"value"              an example, shown in errors
+//	layer:"user"            in configuration: not for a project's own file
 //
 // Arguments are read leniently, see [Decode].
 func New[In any, Out fmt.Stringer](name, doc string, run func(context.Context, *Call, In) (Out, error)) Tool {

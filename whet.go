@@ -119,8 +119,8 @@ func (r *Result) Note(format string, a ...any) {
 	r.Text += fmt.Sprintf(format, a...)
 }
 
-// A Guard watches calls. Either half may be nil. The halves may run in
-// different processes: keep what they share in the session's Store.
+// A Guard watches calls. Each part may be nil. The parts may run in different
+// processes: keep what they share in the session's Store.
 type Guard struct {
 	Name string
 	// Before may change c.Args. A [Refusal] stops the call; any other error is
@@ -128,6 +128,9 @@ type Guard struct {
 	Before func(ctx context.Context, c *Call) error
 	// After may change r. Its error is logged and nothing more.
 	After func(ctx context.Context, c *Call, r *Result) error
+	// Reset tells that the model no longer stands where it stood: a person
+	// wrote, its context was compacted, or the session ended.
+	Reset func(ctx context.Context, s Session) error
 }
 
 // A Refusal is a guard's answer to the model in place of running the call.

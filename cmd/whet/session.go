@@ -1,0 +1,77 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/config"
+	"github.com/whet-dev/whet/internal/project"
+	"github.com/whet-dev/whet/internal/state"
+	"github.com/whet-dev/whet/kit"
+)
+
+// A place is a project and what is configured there.
+type place struct {
+	dir, worktree string
+	config        *config.Loaded
+	kit           *whet.Kit
+}
+
+// open reads the configuration for dir, "" for the working directory, and
+// makes the kit. Problems of the configuration go to stderr, a line each.
+func open(c *cobra.Command, dir string) (*place, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, usageError{fmt.Errorf("--dir %s: %w", dir, cmp.Or(err, fmt.Errorf("not a directory")))}
+	}
+	p := &place{dir: dir, worktree: project.Worktree(dir)}
+	p.config = config.Load(p.dir, p.worktree, os.Environ())
+	for _, problem := range p.config.Problems {
+		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
+	}
+	p.kit = kit.New(p.config, logger(c.ErrOrStderr()))
+	return p, nil
+}
+
+// session returns a session of the place whose values are kept in files if it
+// has an id, and in memory otherwise.
+func (p *place) session(id, agent string) whet.Session {
+	s := whet.Session{ID: id, Agent: agent, Host: "cli", Dir: p.dir, Worktree: p.worktree}
+	if id == "" {
+		s.Store = state.Memory()
+	} else {
+		s.Store = fileStore("cli/" + id)
+	}
+	return s
+}
+
+// fileStore returns the session's store on disk, or nil if there is no place
+// for one: state is never worth an error.
+func fileStore(session string) whet.Store {
+	root, err := state.Root()
+	if err != nil {
+		return nil
+	}
+	return state.Session(root, session)
+}
+
+// logger writes to the file that $WHET_LOG names, or else warnings to w.
+func logger(w io.Writer) *slog.Logger {
+	level := slog.LevelWarn
+	if path := os.Getenv("WHET_LOG"); path != "" {
+		if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err == nil {
+			w, level = f, slog.LevelDebug
+		}
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}

@@ -1,0 +1,48 @@
+package hook
+
+import (
+	"encoding/json"
+	"io"
+)
+
+func claudeCode() *Dialect {
+	return &Dialect{
+		Name: "claude-code",
+		Tools: map[string]Tool{
+			"Read":         {Name: "read", PathArg: "file_path"},
+			"Grep":         {Name: "grep", PathArg: "path"},
+			"Glob":         {Name: "glob", PathArg: "path"},
+			"Edit":         {Name: "edit", PathArg: "file_path", Edits: true},
+			"MultiEdit":    {Name: "edit", PathArg: "file_path", Edits: true},
+			"Write":        {Name: "write", PathArg: "file_path", Edits: true},
+			"NotebookEdit": {Name: "edit", PathArg: "notebook_path"},
+			"Bash":         {Name: "bash"},
+			"WebFetch":     {Name: "webfetch"},
+			"Agent":        {Name: "task"},
+			"Task":         {Name: "task"},
+			"TaskOutput":   {Name: "task_result"},
+		},
+		Decode: decodeShape,
+		Encode: encodeClaudeCode,
+	}
+}
+
+// encodeClaudeCode rewrites without a permissionDecision: the new arguments go
+// through the host's own permission check, which "allow" would skip.
+func encodeClaudeCode(w io.Writer, e Event, r Reply) error {
+	type specific struct {
+		Event    string          `json:"hookEventName"`
+		Decision string          `json:"permissionDecision,omitempty"`
+		Reason   string          `json:"permissionDecisionReason,omitempty"`
+		Input    json.RawMessage `json:"updatedInput,omitempty"`
+		Context  string          `json:"additionalContext,omitempty"`
+	}
+	s := specific{Event: e.Name, Input: r.Args, Context: r.Note}
+	switch {
+	case r.Refuse != "":
+		s.Decision, s.Reason = "deny", r.Refuse
+	case r.Args == nil && r.Note == "":
+		return nil
+	}
+	return json.NewEncoder(w).Encode(map[string]specific{"hookSpecificOutput": s})
+}

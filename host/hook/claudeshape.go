@@ -1,0 +1,88 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Several hosts send events in the shape that Claude Code began. No two accept
+// the same replies, so only the reading is shared.
+type shape struct {
+	SessionID string          `json:"session_id"`
+	Cwd       string          `json:"cwd"`
+	Event     string          `json:"hook_event_name"`
+	AgentID   string          `json:"agent_id"` // of a sub-agent, which shares its parent's session id
+	AgentType string          `json:"agent_type"`
+	ToolUseID string          `json:"tool_use_id"`
+	Tool      string          `json:"tool_name"`
+	Input     json.RawMessage `json:"tool_input"`
+	Response  json.RawMessage `json:"tool_response"`
+	Error     string          `json:"error"`
+	Source    string          `json:"source"`
+}
+
+func decodeShape(in []byte) (e Event, err error) {
+	var v shape
+	if err := json.Unmarshal(in, &v); err != nil {
+		return e, err
+	}
+	if v.Event == "" {
+		return e, fmt.Errorf("no hook_event_name in it; is this the event of another host?")
+	}
+	e.Name = v.Event
+	e.Call.ID, e.Call.Tool, e.Call.Args = v.ToolUseID, v.Tool, v.Input
+	e.Call.Session.ID, e.Call.Session.Agent, e.Call.Session.Dir = v.SessionID, v.AgentType, v.Cwd
+	if v.AgentID != "" {
+		e.Call.Session.ID += "/" + v.AgentID
+	}
+	switch v.Event {
+	case "PreToolUse":
+		e.Phase = Before
+	case "PostToolUse":
+		e.Phase, e.Result.Text = After, responseText(v.Response)
+	case "PostToolUseFailure":
+		e.Phase, e.Result.Text, e.Result.Failed = After, v.Error, true
+	case "UserPromptSubmit":
+		if v.Source == "" || v.Source == "user" { // not a timer, nor another session
+			e.Phase = Reset
+		}
+	case "SessionStart":
+		if v.Source == "clear" || v.Source == "compact" {
+			e.Phase = Reset
+		}
+	case "PreCompact", "PostCompact", "SessionEnd":
+		e.Phase = Reset
+	}
+	// Our own tools are guarded where they are served.
+	if strings.HasPrefix(v.Tool, "mcp__whet__") {
+		e.Phase = Other
+	}
+	return e, nil
+}
+
+// volatile are members of a response that tell how long it took: with them, no
+// two results would ever be the same.
+var volatile = []string{"durationMs", "duration_ms", "durationSeconds"}
+
+// responseText returns a result as text: a string as it is, anything else as
+// JSON in one form, without what is volatile.
+func responseText(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var m map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) != nil {
+		return string(bytes.TrimSpace(raw))
+	}
+	for _, k := range volatile {
+		delete(m, k)
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		return string(raw)
+	}
+	return string(b)
+}

@@ -1,0 +1,44 @@
+package hook
+
+import (
+	"encoding/json"
+	"io"
+)
+
+func codex() *Dialect {
+	return &Dialect{
+		Name: "codex",
+		Tools: map[string]Tool{
+			"Bash":         {Name: "bash"},
+			"exec_command": {Name: "bash"},
+			"apply_patch":  {Name: "apply_patch", PatchArg: "command", Edits: true},
+			"spawn_agent":  {Name: "task"},
+		},
+		Decode: decodeShape,
+		Encode: encodeCodex,
+	}
+}
+
+// encodeCodex writes what Codex 0.171 takes. It parses strictly: one field too
+// many, or new arguments without "allow", and the original call runs.
+func encodeCodex(w io.Writer, e Event, r Reply) error {
+	type specific struct {
+		Event    string          `json:"hookEventName"`
+		Decision string          `json:"permissionDecision,omitempty"`
+		Reason   string          `json:"permissionDecisionReason,omitempty"`
+		Input    json.RawMessage `json:"updatedInput,omitempty"`
+		Context  string          `json:"additionalContext,omitempty"`
+	}
+	s := specific{Event: e.Name}
+	switch {
+	case r.Refuse != "":
+		s.Decision, s.Reason = "deny", r.Refuse
+	case r.Args != nil:
+		s.Decision, s.Input = "allow", r.Args
+	case r.Note != "" && e.Name == "PostToolUse":
+		s.Context = r.Note
+	default:
+		return nil
+	}
+	return json.NewEncoder(w).Encode(map[string]specific{"hookSpecificOutput": s})
+}

@@ -1,0 +1,65 @@
+// Package peer finds the real programs that tests compare whet with, or drive:
+// ripgrep, ast-grep, Codex, OpenCode and others. scripts/peers installs them
+// into .peers at the root of the repository.
+package peer
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Find returns the path of the program called name, from .peers or $PATH. A
+// test without its peer is skipped, or fails if WHET_PEERS=require, as in CI.
+func Find(t testing.TB, name string) string {
+	t.Helper()
+	if root := repository(); root != "" {
+		for _, dir := range []string{"bin", filepath.Join("node_modules", ".bin")} {
+			if path, err := exec.LookPath(filepath.Join(root, ".peers", dir, name)); err == nil {
+				return path
+			}
+		}
+	}
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	missing(t, name)
+	return ""
+}
+
+// Module returns the directory of the npm package called name in .peers.
+func Module(t testing.TB, name string) string {
+	t.Helper()
+	dir := filepath.Join(repository(), ".peers", "node_modules", filepath.FromSlash(name))
+	if _, err := os.Stat(filepath.Join(dir, "package.json")); err != nil {
+		missing(t, name)
+	}
+	return dir
+}
+
+func missing(t testing.TB, name string) {
+	t.Helper()
+	if os.Getenv("WHET_PEERS") == "require" {
+		t.Fatalf("%s is not installed, and WHET_PEERS=require; run scripts/peers", name)
+	}
+	t.Skipf("%s is not installed; scripts/peers installs what the tests compare with", name)
+}
+
+// repository returns the directory of go.mod above the test's own.
+func repository() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}

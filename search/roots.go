@@ -1,0 +1,123 @@
+package search
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// inside tells whether p, followed through its links, stays within one of the
+// roots. What doesn't exist is judged by the part that does.
+func inside(roots []string, p string) bool {
+	for _, root := range roots {
+		if rel, ok := under(root, p); ok && staysIn(root, rel) {
+			return true
+		}
+		if real, err := filepath.EvalSymlinks(root); err == nil && real != root {
+			if rel, ok := under(real, p); ok && staysIn(real, rel) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// under returns p relative to root, if it is there by its text.
+func under(root, p string) (rel string, ok bool) {
+	rel, err := filepath.Rel(root, p)
+	return rel, err == nil && filepath.IsLocal(rel)
+}
+
+// staysIn looks along rel for a link that leads out of root.
+func staysIn(root, rel string) bool {
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return true // there is nothing to find, and nothing that leads out
+	}
+	defer func() { _ = r.Close() }()
+	for rel != "." {
+		_, err := r.Stat(rel)
+		switch {
+		case err == nil:
+			return true
+		case strings.Contains(err.Error(), "escapes"):
+			return false // package os has no name for this error
+		}
+		rel = filepath.Dir(rel)
+	}
+	return true
+}
+
+// siblings returns up to three names that stand where p's first missing
+// component was looked for and resemble it, nearest first.
+func siblings(roots []string, p string) []string {
+	dir := nearest(p)
+	rel, err := filepath.Rel(dir, filepath.Clean(p))
+	if err != nil || !inside(roots, dir) {
+		return nil
+	}
+	want, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	const most = 10_000 // a directory of a million files isn't worth the wait
+	names, _ := f.Readdirnames(most)
+	return similar(want, names)
+}
+
+// similar returns up to three of names by edit distance from want.
+func similar(want string, names []string) []string {
+	type near struct {
+		name string
+		dist int
+	}
+	var found []near
+	limit := max(2, len(want)/3)
+	lower := strings.ToLower(want)
+	for _, n := range names {
+		if d := len(n) - len(want); d > limit || -d > limit {
+			continue
+		}
+		if d := editDistance(lower, strings.ToLower(n)); d <= limit && d < len(want) {
+			found = append(found, near{n, d})
+		}
+	}
+	slices.SortFunc(found, func(a, b near) int {
+		return cmp.Or(cmp.Compare(a.dist, b.dist), cmp.Compare(a.name, b.name))
+	})
+	var out []string
+	for _, n := range found[:min(3, len(found))] {
+		out = append(out, Printable(n.name))
+	}
+	return out
+}
+
+// editDistance counts the bytes to insert, delete, replace or swap with their
+// neighbour to make a into b.
+func editDistance(a, b string) int {
+	var before []int
+	prev := make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := range len(a) {
+		cur := make([]int, len(b)+1)
+		cur[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			cur[j+1] = min(prev[j+1]+1, cur[j]+1, prev[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				cur[j+1] = min(cur[j+1], before[j-1]+1)
+			}
+		}
+		before, prev = prev, cur
+	}
+	return prev[len(b)]
+}
