@@ -64,7 +64,7 @@ func judge(a netip.Addr, allowed []netip.Prefix, loopback bool) string {
 		}
 		if fakeIP().Contains(a) {
 			return fmt.Sprintf("%s is in 198.18.0.0/15, which local proxies answer with for every name; "+
-				"if that is so here, add it to network.allow_cidrs", a)
+				"if that is so here, add it to network.allowCidrs", a)
 		}
 		return fmt.Sprintf("%s is in the special-purpose range %s", a, p)
 	}
@@ -76,7 +76,7 @@ func judge(a netip.Addr, allowed []netip.Prefix, loopback bool) string {
 type rule struct {
 	cidrs    []netip.Prefix
 	loopback bool
-	trusted  bool   // the host is in network.allow_hosts
+	trusted  bool   // the host is in network.allowHosts
 	proxy    string // host:port of the proxy that is dialled instead
 }
 
@@ -144,5 +144,5 @@ func (f *Fetcher) ruleFor(u *whatwg.Url, loopback bool) (*rule, error) {
 
 func blocked(u *whatwg.Url, why string) *Error {
 	return &Error{Kind: BlockedAddress, URL: u.Href(true), Message: "the address was not contacted: " + why,
-		Hint: "Pages are fetched from public addresses only. A person can allow this one with network.allow_hosts or network.allow_cidrs."}
+		Hint: "Pages are fetched from public addresses only. A person can allow this one with network.allowHosts or network.allowCidrs."}
 }

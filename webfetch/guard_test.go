@@ -38,7 +38,7 @@ func TestJudge(t *testing.T) {
 	if judge(netip.MustParseAddr("::ffff:127.0.0.1"), nil, true) != "" || judge(netip.MustParseAddr("64:ff9b::7f00:1"), nil, true) == "" {
 		t.Error("loopback permission must cover loopback and nothing that leads to it")
 	}
-	if why := judge(netip.MustParseAddr("198.18.0.7"), nil, false); !strings.Contains(why, "allow_cidrs") {
+	if why := judge(netip.MustParseAddr("198.18.0.7"), nil, false); !strings.Contains(why, "allowCidrs") {
 		t.Errorf("the fake-address range doesn't name the way out: %s", why)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // rewrite replaces the page that shows a file by the file itself, on hosts of
 // source code, and returns the address it replaced, "" if it didn't.
 func (f *Fetcher) rewrite(a *address) string {
-	if f.opt.NoRewrite {
+	if f.opt.KeepURLs {
 		return ""
 	}
 	to := rewritten(hostOf(a.url), strings.Split(strings.TrimPrefix(a.url.Pathname(), "/"), "/"))

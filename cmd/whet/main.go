@@ -117,6 +117,7 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		toolsCommand(),
 		callCommand(),
+		fetchCommand(),
 		configCommand(),
 		versionCommand(),
 		mcpCommand(),
