@@ -18,7 +18,7 @@ const module = "github.com/whet-dev/whet"
 // ARCHITECTURE.md draws this table.
 var layers = [][]string{
 	{"."}, // the kernel
-	{"internal/atomicfile", "internal/measure", "internal/pathflavor", "internal/peer", "internal/project", "internal/state", "internal/walk", "webfetch/article", "webfetch/md"},
+	{"internal/atomicfile", "internal/measure", "internal/pathflavor", "internal/peer", "internal/project", "internal/state", "internal/walk", "webfetch/article", "webfetch/md", "webfetch/pdftext"},
 	{"format", "loop", "search", "webfetch"}, // features: they don't know each other
 	{"config"},
 	{"kit"},

@@ -2,9 +2,13 @@ package webfetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/whet-dev/whet/webfetch/pdftext"
 )
 
 // pageRange reads "3" or "2-5".
@@ -45,6 +49,46 @@ func pdfPages(text, pages string) (string, error) {
 	return b.String(), nil
 }
 
+// pdfBudget bounds the reading of one file.
+const pdfBudget = 5 * time.Second
+
+// interpretPDF makes text of a PDF, a section for each page; with save_binary
+// the file itself is kept.
 func (f *Fetcher) interpretPDF(ctx context.Context, d *document, w *wire, b *body, r *Request) error {
-	return f.readBinary(ctx, d, w, b, "application/pdf", r, true)
+	if r.SaveBinary {
+		return f.readBinary(ctx, d, w, b, "application/pdf", r, true)
+	}
+	ctx, cancel := context.WithTimeout(ctx, pdfBudget)
+	defer cancel()
+	doc, err := readPDF(ctx, b.data)
+	if errors.Is(err, pdftext.ErrEncrypted) {
+		return &Error{Kind: UnsupportedType, URL: w.url.Href(true), Message: "the PDF is encrypted", Hint: "Re-run with save_binary to keep the file.", err: err}
+	}
+	if err != nil {
+		return &Error{Kind: Decode, URL: w.url.Href(true), Message: "the PDF can't be read: " + err.Error(), Hint: "Re-run with save_binary to keep the file.", err: err}
+	}
+	d.Kind, d.Title = "pdf", clip(doc.Title, 300)
+	var text strings.Builder
+	for i, p := range doc.Pages {
+		fmt.Fprintf(&text, "## Page %d\n\n%s\n\n", i+1, p)
+	}
+	d.Markdown = strings.TrimRight(text.String(), "\n") + "\n"
+	d.Plain = d.Markdown
+	if doc.Empty() {
+		d.signal("pdf_no_text")
+	}
+	if doc.Partial {
+		d.Truncated, d.Reason = true, "the document is too long to read in time"
+	}
+	return nil
+}
+
+// readPDF reads a file that may be made to break readers.
+func readPDF(ctx context.Context, data []byte) (doc *pdftext.Document, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			doc, err = nil, fmt.Errorf("the file is damaged: %v", v)
+		}
+	}()
+	return pdftext.Extract(ctx, data)
 }
