@@ -325,7 +325,7 @@ func (f *Fetcher) alternate(ctx context.Context, a *address, r *Request, page *d
 type markdownLink struct{ text, url, line string }
 
 var linkPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\[([^\]\n]{1,300})\]\(<?([^)\s>]{1,2000})>?[^)\n]*\)`)
+	return regexp.MustCompile(`\[([^\]\n]+)\]\(<?([^)\s>]+)>?[^)\n]*\)`)
 })
 
 // markdownLinks lists the links of a Markdown text, absolute.

@@ -78,7 +78,7 @@ func (f *Fetcher) document(ctx context.Context, a *address, r *Request) (*docume
 // refresh fetches the page, with the validators of the old one if there is one,
 // which also stands in when the server can't be reached.
 func (f *Fetcher) refresh(ctx context.Context, a *address, r *Request, old *document) (*document, retrieval, error) {
-	d, err := f.load(ctx, a, r, old)
+	d, err := f.guarded(ctx, a, r, old)
 	var e *Error
 	switch {
 	case errors.Is(err, errNotModified):
@@ -107,6 +107,18 @@ func (f *Fetcher) keep(key string, a *address, r *Request, d *document) {
 		}
 	}
 	f.cache.put(keys, d)
+}
+
+// guarded turns a panic into an error: pages are made by strangers, and one
+// that breaks a parser must not end the process.
+func (f *Fetcher) guarded(ctx context.Context, a *address, r *Request, old *document) (d *document, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			d, err = nil, &Error{Kind: Decode, URL: a.href(), Message: fmt.Sprintf("reading the page broke the reader: %v", v),
+				Hint: "Please report the page."}
+		}
+	}()
+	return f.load(ctx, a, r, old)
 }
 
 var errNotModified = errors.New("not modified")

@@ -3,6 +3,7 @@ package md_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/whet-dev/whet/webfetch/md"
@@ -101,8 +102,12 @@ func FuzzRender(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
+		start := time.Now()
 		md.Render(parse(t, s), md.Options{Plain: true})
 		out := md.Render(parse(t, s), md.Options{Images: md.ImagesNone})
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("%d bytes took %v", len(s), took)
+		}
 		if strings.Contains(out, "\x00") {
 			t.Errorf("a NUL in %q", out)
 		}
