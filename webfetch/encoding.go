@@ -12,12 +12,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/zstd"
 )
 
+// acceptEncoding leaves zstd out: what sends it also sends brotli, and the
+// decoders there are build tables as the program starts, whatever it is to do.
 const (
-	acceptEncoding = "gzip, br, zstd"
-	maxZstdWindow  = 8 << 20
+	acceptEncoding = "gzip, br"
 	maxStacked     = 3
 )
 
@@ -71,13 +71,6 @@ func decompress(coding string, raw []byte) ([]byte, error) {
 		}
 	case "br":
 		r = brotli.NewReader(in)
-	case "zstd":
-		var d *zstd.Decoder
-		d, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow), zstd.WithDecoderLowmem(true))
-		if err == nil {
-			defer d.Close()
-			r = d
-		}
 	default:
 		return nil, fmt.Errorf("the content encoding %q is unknown", clip(coding, 40))
 	}

@@ -185,15 +185,6 @@ func printable(s string) string {
 	}, s)
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
-}
-
 // A progress shows a line for downloads that take long.
 type progress struct {
 	w     io.Writer
