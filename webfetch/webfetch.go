@@ -211,3 +211,19 @@ func (f *Fetcher) Patterns(r Request) ([]string, error) {
 	}
 	return out, nil
 }
+
+// Convert makes a page of HTML source as if it had been fetched from pageURL,
+// without touching the network.
+func Convert(ctx context.Context, source, pageURL string) (*Page, error) {
+	a, err := parseAddress(pageURL)
+	if err != nil {
+		return nil, err
+	}
+	d := &document{URL: a.url.Href(false), Status: http.StatusOK, ContentType: "text/html", Charset: "utf-8"}
+	if err := readHTML(ctx, d, source, a.url, true); err != nil {
+		return nil, fmt.Errorf("converting %s: %w", redact(pageURL), err)
+	}
+	p := &Page{RequestedURL: redact(pageURL), Content: d.Markdown, Words: countWords(d.Markdown)}
+	p.describe(d)
+	return p, nil
+}
