@@ -121,13 +121,12 @@ func fromDocsRoot(body, mainNode *html.Node, visible int) (extraction, bool) {
 	if mainNode != nil {
 		within = textLen(mainNode)
 	}
-	for _, match := range docsRoots() {
-		found := all(body, match)
+	for _, found := range outermost(body, docsRoots()) {
 		length := 0
 		for _, n := range found {
 			length += textLen(n)
 		}
-		if length < 150 || length*10 < within*4 {
+		if len(found) == 0 || length < 150 || length*10 < within*4 {
 			continue
 		}
 		root := found[0]
@@ -142,6 +141,34 @@ func fromDocsRoot(body, mainNode *html.Node, visible int) (extraction, bool) {
 		return extraction{root: root, how: "docs", coverage: ratio(textLen(root), visible)}, true
 	}
 	return extraction{}, false
+}
+
+// outermost lists, for each matcher, the elements that match and aren't inside
+// another that does.
+func outermost(n *html.Node, matchers []docsRoot) [][]*html.Node {
+	found := make([][]*html.Node, len(matchers))
+	inside := make([]bool, len(matchers))
+	var walk func(*html.Node)
+	walk = func(n *html.Node) {
+		var entered []int
+		if n.Type == html.ElementNode && len(n.Attr) > 0 || n.DataAtom == atom.Main {
+			for i, match := range matchers {
+				if !inside[i] && match(n) {
+					found[i] = append(found[i], n)
+					inside[i] = true
+					entered = append(entered, i)
+				}
+			}
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c)
+		}
+		for _, i := range entered {
+			inside[i] = false
+		}
+	}
+	walk(n)
+	return found
 }
 
 // mainElement is what the page marks as its main content, if there is one.

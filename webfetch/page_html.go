@@ -34,7 +34,6 @@ func readHTML(ctx context.Context, d *document, source string, page *whatwg.Url,
 	}
 	var p prepass
 	p.run(doc)
-	r.absolute(doc)
 	d.Hidden = p.hidden
 	visible := textLen(bodyOf(doc))
 	e := extraction{root: bodyOf(doc), how: "body", coverage: 1}
@@ -45,6 +44,7 @@ func readHTML(ctx context.Context, d *document, source string, page *whatwg.Url,
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	r.absolute(e.root)
 	d.Coverage = e.coverage
 	if d.Title == "" {
 		d.Title = e.title

@@ -25,13 +25,16 @@ type shellScore struct {
 func looksAtShell(doc *html.Node, size int) shellScore {
 	body := bodyOf(doc)
 	s := shellScore{scripts: firstTag(doc, atom.Script) != nil, text: textLen(body)}
+	if s.text >= 2500 {
+		return s
+	}
 	if s.text < 200 {
 		s.score++
 	}
 	if s.text < 600 {
 		s.score++
 	}
-	if s.text < 2500 && emptyMount(body) {
+	if emptyMount(body) {
 		s.score += 2
 	}
 	for _, n := range all(doc, func(n *html.Node) bool { return n.DataAtom == atom.Noscript }) {
@@ -40,7 +43,8 @@ func looksAtShell(doc *html.Node, size int) shellScore {
 			break
 		}
 	}
-	if l := strings.ToLower(clip(oneLineText(body), 2000)); strings.Contains(l, "enable javascript") || strings.Contains(l, "javascript is required") ||
+	l := strings.ToLower(oneLineText(body))
+	if strings.Contains(l, "enable javascript") || strings.Contains(l, "javascript is required") ||
 		strings.Contains(l, "javascript is disabled") || strings.Contains(l, "requires javascript") {
 		s.score++
 	}

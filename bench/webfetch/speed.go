@@ -124,7 +124,7 @@ type race struct {
 	title string
 	peers []string
 	job   func(page) job
-	ours  func(p page, source string) error
+	ours  func(source string) error
 }
 
 // speed converts page after page, each by all contenders before the next.
@@ -141,7 +141,7 @@ func speed(ctx context.Context, w io.Writer, pages []page, rounds int, dir strin
 	}
 	for _, r := range []race{
 		{"Extraction alone", []string{jsdom, linkedom}, func(p page) job { return job{File: p.source, URL: pageURL, Extract: true} },
-			func(_ page, source string) error {
+			func(source string) error {
 				doc, err := html.ParseWithOptions(strings.NewReader(source), html.ParseOptionEnableScripting(false))
 				if err != nil {
 					return err
@@ -150,17 +150,13 @@ func speed(ctx context.Context, w io.Writer, pages []page, rounds int, dir strin
 				return err
 			}},
 		{"Page to Markdown", []string{jsdom, linkedom, python}, func(p page) job { return job{File: p.source, URL: pageURL} },
-			func(_ page, source string) error {
+			func(source string) error {
 				_, err := webfetch.Convert(ctx, source, pageURL)
 				return err
 			}},
 		{"HTML of the article to Markdown", []string{jsdom, h2m}, func(p page) job { return job{File: articles[p.name], Fragment: true} },
-			func(p page, _ string) error {
-				source, err := os.ReadFile(articles[p.name])
-				if err != nil {
-					return err
-				}
-				doc, err := html.Parse(strings.NewReader(string(source)))
+			func(source string) error {
+				doc, err := html.Parse(strings.NewReader(source))
 				if err != nil {
 					return err
 				}
@@ -202,7 +198,7 @@ func extracted(ctx context.Context, pages []page, dir string) (map[string]string
 func (r race) run(w io.Writer, pages []page, rounds int, ps map[string]*worker) error {
 	ratios, sums, own := map[string][]float64{}, map[string]time.Duration{}, time.Duration(0)
 	for _, p := range pages {
-		source, err := os.ReadFile(p.source)
+		source, err := os.ReadFile(r.job(p).File)
 		if err != nil {
 			return err
 		}
@@ -210,7 +206,7 @@ func (r race) run(w io.Writer, pages []page, rounds int, ps map[string]*worker) 
 		var ours []time.Duration
 		for range rounds {
 			begin := time.Now()
-			if err := r.ours(p, string(source)); err != nil {
+			if err := r.ours(string(source)); err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
 			ours = append(ours, time.Since(begin))

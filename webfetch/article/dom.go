@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -330,15 +331,71 @@ func linkLen(n *html.Node) float64 {
 	sum := 0.0
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.DataAtom == atom.A {
-			weight := 1.0
-			if h := attr(c, "href"); len(h) > 1 && h[0] == '#' {
-				weight = 0.3
-			}
-			sum += float64(textLen(c)) * weight
+			sum += float64(textLen(c)) * linkWeight(c)
 		}
 		sum += linkLen(c)
 	}
 	return sum
+}
+
+// linkWeight counts links within the page less.
+func linkWeight(a *html.Node) float64 {
+	if h := attr(a, "href"); len(h) > 1 && h[0] == '#' {
+		return 0.3
+	}
+	return 1
+}
+
+// densities is the link density of every element below n, in one pass: the
+// length of each is what the measure of the whole grew by from its first
+// character on.
+func densities(n *html.Node) map[*html.Node]float64 {
+	out := map[*html.Node]float64{}
+	var m measure
+	var waiting []*int // starts of the open elements without a character yet
+	var walk func(n *html.Node) (links float64, length int)
+	walk = func(n *html.Node) (links float64, length int) {
+		if n.Type == html.TextNode {
+			before := m
+			m.add(n)
+			if m.length > before.length {
+				at := before.length
+				if before.started && (before.space || startsWithSpace(n.Data)) {
+					at++ // the space before the first character
+				}
+				for _, w := range waiting {
+					*w = at
+				}
+				waiting = waiting[:0]
+			}
+			return 0, 0
+		}
+		start := -1
+		waiting = append(waiting, &start)
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			l, n := walk(c)
+			links += l
+			if c.DataAtom == atom.A {
+				links += float64(n) * linkWeight(c)
+			}
+		}
+		if start < 0 {
+			waiting = waiting[:len(waiting)-1]
+			return 0, 0
+		}
+		length = m.length - start
+		if links > 0 {
+			out[n] = links / float64(length)
+		}
+		return links, length
+	}
+	walk(n)
+	return out
+}
+
+func startsWithSpace(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsSpace(r) || r == '\ufeff'
 }
 
 func textDensity(n *html.Node, atoms ...atom.Atom) float64 {

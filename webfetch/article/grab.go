@@ -248,11 +248,9 @@ func (x *extractor) classWeight(n *html.Node) int {
 // the five with the most.
 func (x *extractor) best(candidates []*html.Node) []*html.Node {
 	var top []*html.Node
-	for i, c := range candidates {
-		if i%64 == 0 && x.ctx.Err() != nil {
-			return nil
-		}
-		s := x.scores[c] * (1 - linkDensity(c))
+	density := densities(x.doc)
+	for _, c := range candidates {
+		s := x.scores[c] * (1 - density[c])
 		x.scores[c] = s
 		at := slices.IndexFunc(top, func(t *html.Node) bool { return s > x.scores[t] })
 		if at < 0 {

@@ -9,9 +9,6 @@ import (
 // escape puts backslashes where the characters of a word would be read as
 // Markdown. A next of -1 means that something unknown follows.
 func escape(w string, prev, next rune, inLink bool) string {
-	if !strings.ContainsAny(w, "\\`*_[]<&~!") {
-		return w
-	}
 	var b strings.Builder
 	for w != "" {
 		c, size := utf8.DecodeRuneInString(w)

@@ -151,31 +151,53 @@ func (s *span) hardBreak() {
 func (r *renderer) text(s *span, n *html.Node) {
 	d := n.Data
 	for d != "" {
-		i := strings.IndexFunc(d, isSpace)
-		if i == 0 {
+		size, marked := word(d)
+		if size == 0 {
 			s.space = true
-			d = strings.TrimLeftFunc(d, isSpace)
+			_, size = utf8.DecodeRuneInString(d)
+			d = d[size:]
 			continue
 		}
-		word := d
-		if i > 0 {
-			word = d[:i]
-		}
-		d = d[len(word):]
-		if r.o.Plain {
-			s.write(word)
+		w := d[:size]
+		d = d[size:]
+		if r.o.Plain || !marked {
+			s.write(w)
 			continue
 		}
 		next := ' '
-		if d == "" {
+		if d == "" && following(n) != ' ' {
 			next = -1 // whatever comes next
-			if following(n) == ' ' {
-				next = ' '
-			}
 		}
-		s.write(escape(word, s.before(), next, s.inLink))
+		s.write(escape(w, s.before(), next, s.inLink))
 	}
 }
+
+// word measures the text before the first white space, and says whether it
+// holds characters that may need an escape.
+func word(d string) (size int, marked bool) {
+	for size < len(d) {
+		switch c := d[size]; {
+		case c <= ' ':
+			if isSpace(rune(c)) {
+				return size, marked
+			}
+			size++
+		case c < utf8.RuneSelf:
+			marked = marked || markup[c]
+			size++
+		default:
+			r, n := utf8.DecodeRuneInString(d[size:])
+			if isSpace(r) {
+				return size, marked
+			}
+			size += n
+		}
+	}
+	return size, marked
+}
+
+// markup are the characters that escape may put a backslash before.
+var markup = [utf8.RuneSelf]bool{'\\': true, '`': true, '*': true, '_': true, '[': true, ']': true, '<': true, '&': true, '~': true, '!': true}
 
 func isSpace(r rune) bool {
 	return unicode.IsSpace(r) || r == '\u00a0' || r == 0
