@@ -30,6 +30,7 @@ type document struct {
 	Canonical string
 	Headings  []string
 	Lang      string
+	Words     int
 	Extracted bool
 	Coverage  float64
 	Signals   []string

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -234,24 +235,35 @@ func oneLineText(n *html.Node) string { return strings.Join(strings.Fields(textO
 // textLen counts the letters and digits of the visible text: a measure that
 // white space and markup don't change.
 func textLen(n *html.Node) int {
-	switch n.Type {
-	case html.TextNode:
-		count := 0
-		for _, r := range n.Data {
-			if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') ||
-				r >= 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
-				count++
-			}
-		}
-		return count
-	case html.ElementNode:
-		if notShown(n) {
-			return 0
-		}
+	if n.Type == html.TextNode {
+		return letters(n.Data)
+	}
+	if n.Type == html.ElementNode && notShown(n) {
+		return 0
 	}
 	count := 0
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		count += textLen(c)
+	}
+	return count
+}
+
+func letters(s string) int {
+	count := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' {
+				count++
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			count++
+		}
+		i += size
 	}
 	return count
 }

@@ -38,19 +38,19 @@ func docsRoots() []docsRoot {
 		func(n *html.Node) bool { return n.DataAtom == atom.Article && hasClass(n, "markdown-body") },
 		classRoot("theme-doc-markdown"),
 		classRoot("md-content__inner"),
-		func(n *html.Node) bool { return attr(n, "itemprop") == "articleBody" },
+		func(n *html.Node) bool { return attr(n, "itemprop") == "articleBody" && reference(n) },
 		func(n *html.Node) bool { return attr(n, "role") == "main" && hasClass(n, "body") },
 		classRoot("bd-article"),
 		classRoot("vp-doc"),
 		classRoot("sl-markdown-content"),
 		classRoot("td-content"),
-		func(n *html.Node) bool { return attr(n, "id") == "content-area" },
+		func(n *html.Node) bool { return attr(n, "id") == "content-area" && reference(n) },
 		func(n *html.Node) bool { return hasClass(n, "document") && within(n, "rst-content") },
-		func(n *html.Node) bool { return attr(n, "id") == "main-content" },
+		func(n *html.Node) bool { return attr(n, "id") == "main-content" && reference(n) },
 		classRoot("Documentation-content"),
 		func(n *html.Node) bool { return hasClass(n, "main-page-content", "reference-layout__body") },
 		func(n *html.Node) bool {
-			return n.DataAtom == atom.Main && attr(n, "id") == "content" || attr(n, "id") == "content" && isElement(firstTag(n, atom.Main))
+			return attr(n, "id") == "content" && (n.DataAtom == atom.Main || firstTag(n, atom.Main) != nil) && reference(n)
 		},
 		func(n *html.Node) bool { return n.DataAtom == atom.Main && within(n, "javadoc") },
 		classRoot("cooked"),
@@ -59,6 +59,10 @@ func docsRoots() []docsRoot {
 		},
 	}
 }
+
+// reference reports whether an element that articles have as well looks like
+// documentation: it has code or definitions.
+func reference(n *html.Node) bool { return firstTag(n, atom.Pre, atom.Dl) != nil }
 
 func within(n *html.Node, class string) bool {
 	for p := n.Parent; p != nil; p = p.Parent {
@@ -70,40 +74,43 @@ func within(n *html.Node, class string) bool {
 }
 
 // extractMain chooses the part of a prepared page that is its content. The
-// tree is taken apart.
-func extractMain(ctx context.Context, doc *html.Node) extraction {
+// tree is taken apart; again makes another if the first choice was wrong.
+func extractMain(ctx context.Context, doc *html.Node, again func() *html.Node) extraction {
 	body := bodyOf(doc)
 	visible := textLen(body)
 	mainNode := mainElement(body)
-	if e, ok := fromDocsRoot(body, mainNode, visible); ok {
-		return e
-	}
-	if countElements(body) > maxElements {
-		e := fallback(body, mainNode, visible)
-		e.large = true
-		return e
-	}
-	mainLen := 0
+	mainLen := visible
 	if mainNode != nil {
 		mainLen = textLen(mainNode)
 	}
+	if e, ok := fromDocsRoot(body, mainLen, visible); ok {
+		return e
+	}
+	if countElements(body) > maxElements {
+		e := fallback(body, visible)
+		e.large = true
+		return e
+	}
+	all := prose(body)
+	if mainNode != nil && mainLen*2 >= visible {
+		all = prose(mainNode)
+	}
 	ctx, cancel := context.WithTimeout(ctx, articleBudget)
 	defer cancel()
-	copied := cloneTree(doc)
-	a, err := article.Extract(ctx, copied)
+	a, err := article.Extract(ctx, doc)
 	if err != nil {
-		e := fallback(body, mainNode, visible)
+		e := fallback(bodyOf(again()), visible)
 		e.large = ctx.Err() != nil
 		return e
 	}
 	e := extraction{root: a.Content, how: "article", title: a.Title}
 	length := textLen(a.Content)
 	e.coverage = ratio(length, visible)
-	if e.coverage >= 0.25 && (mainLen == 0 || length*10 >= mainLen*6) || a.Length >= 1500 && length*10 >= mainLen*6 {
-		e.low = e.coverage < 0.25
+	if part := ratio(prose(a.Content), all); part >= 0.6 || part >= 0.4 && a.Length >= 1500 {
+		e.low = part < 0.5
 		return e
 	}
-	f := fallback(body, mainNode, visible)
+	f := fallback(bodyOf(again()), visible)
 	f.title = a.Title
 	return f
 }
@@ -115,12 +122,35 @@ func ratio(part, whole int) float64 {
 	return min(1, float64(part)/float64(whole))
 }
 
-// fromDocsRoot takes the content element of a documentation system.
-func fromDocsRoot(body, mainNode *html.Node, visible int) (extraction, bool) {
-	within := visible
-	if mainNode != nil {
-		within = textLen(mainNode)
+// prose counts the letters that are read as text: runs of some length outside
+// of links, and code. Menus, teasers and labels have little of it.
+func prose(n *html.Node) int {
+	switch n.Type {
+	case html.TextNode:
+		if l := letters(n.Data); l >= 25 {
+			return l
+		}
+		return 0
+	case html.ElementNode:
+		switch n.DataAtom {
+		case atom.A, atom.Nav, atom.Footer, atom.Aside, atom.Button:
+			return 0
+		case atom.Pre, atom.Dt, atom.Td, atom.Th, atom.H1, atom.H2, atom.H3:
+			return textLen(n)
+		}
+		if notShown(n) {
+			return 0
+		}
 	}
+	count := 0
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		count += prose(c)
+	}
+	return count
+}
+
+// fromDocsRoot takes the content element of a documentation system.
+func fromDocsRoot(body *html.Node, within, visible int) (extraction, bool) {
 	for _, found := range outermost(body, docsRoots()) {
 		length := 0
 		for _, n := range found {
@@ -183,9 +213,9 @@ func mainElement(body *html.Node) *html.Node {
 }
 
 // fallback takes the main element or the body, without what surrounds the text.
-func fallback(body, mainNode *html.Node, visible int) extraction {
+func fallback(body *html.Node, visible int) extraction {
 	e := extraction{root: body, how: "body"}
-	if mainNode != nil && textLen(mainNode)*4 >= visible {
+	if mainNode := mainElement(body); mainNode != nil && textLen(mainNode)*4 >= visible {
 		e.root, e.how = mainNode, "main"
 	}
 	before := textLen(e.root)

@@ -233,6 +233,7 @@ func asLLMs(d *document) *document {
 	c := *d
 	c.UsedLLMs, c.LLMs, c.Kind, c.Title = true, d.URL, "llms_txt", ""
 	c.Markdown = collapse(c.Raw)
+	c.Words = countWords(c.Markdown)
 	return &c
 }
 

@@ -117,11 +117,11 @@ func TestRejectedLLMs(t *testing.T) {
 func TestAlternates(t *testing.T) {
 	own := "# Page\n\nThe Markdown of the page, as its makers wrote it, with as many words as the page itself has, or nearly so.\n"
 	files := map[string]answer{
-		"/link":   {contentType: "text/html", body: fmt.Sprintf(docPage, `<link rel="alternate" type="text/markdown" href="/page.md">`)},
-		"/header": {contentType: "text/html", body: fmt.Sprintf(docPage, ""), header: map[string]string{"Link": `</page.md>; rel="alternate"; type="text/markdown", </llms.txt>; rel="describedby"`}},
-		"/broken": {contentType: "text/html", body: fmt.Sprintf(docPage, `<link rel="alternate" type="text/markdown" href="/nothing.md">`)},
-		"/short":  {contentType: "text/html", body: fmt.Sprintf(docPage, `<link rel="alternate" type="text/markdown" href="/short.md">`)},
-		"/away":   {contentType: "text/html", body: fmt.Sprintf(docPage, `<link rel="alternate" type="text/markdown" href="https://elsewhere.test/page.md">`)},
+		"/link":    {contentType: "text/html", body: fmt.Sprintf(docPage, `<link rel="alternate" type="text/markdown" href="/page.md">`)},
+		"/header":  {contentType: "text/html", body: fmt.Sprintf(docPage, ""), header: map[string]string{"Link": `</page.md>; rel="alternate"; type="text/markdown", </llms.txt>; rel="describedby"`}},
+		"/broken":  {contentType: "text/html", body: fmt.Sprintf(docPage, `<link rel="alternate" type="text/markdown" href="/nothing.md">`)},
+		"/short":   {contentType: "text/html", body: fmt.Sprintf(docPage, `<link rel="alternate" type="text/markdown" href="/short.md">`)},
+		"/away":    {contentType: "text/html", body: fmt.Sprintf(docPage, `<link rel="alternate" type="text/markdown" href="https://elsewhere.test/page.md">`)},
 		"/page.md": {contentType: "text/markdown", body: own}, "/short.md": {contentType: "text/markdown", body: "# Page\n"},
 	}
 	s := serving(t, files)

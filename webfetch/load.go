@@ -298,6 +298,7 @@ func (f *Fetcher) read(ctx context.Context, w *wire, r *Request, conditional boo
 	if err := f.readBody(ctx, d, w, r, params["charset"]); err != nil {
 		return nil, err
 	}
+	d.Words = countWords(d.Markdown)
 	if w.StatusCode != http.StatusOK && (w.StatusCode < 200 || w.StatusCode > 299) {
 		return nil, f.statusError(d, w)
 	}

@@ -38,7 +38,14 @@ func readHTML(ctx context.Context, d *document, source string, page *whatwg.Url,
 	visible := textLen(bodyOf(doc))
 	e := extraction{root: bodyOf(doc), how: "body", coverage: 1}
 	if extractMainPart {
-		e = extractMain(ctx, doc)
+		e = extractMain(ctx, doc, func() *html.Node {
+			doc, _, err := parseHTML(source)
+			if err != nil {
+				return newElement(atom.Div) // it could be parsed before
+			}
+			new(prepass).run(doc)
+			return doc
+		})
 		d.Extracted = e.how != "body"
 	}
 	if err := ctx.Err(); err != nil {

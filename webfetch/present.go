@@ -24,7 +24,7 @@ func (f *Fetcher) present(ctx context.Context, p *Page, d *document, a *address,
 	if err != nil {
 		return &Error{Kind: InvalidRequest, URL: redact(r.URL), Message: err.Error()}
 	}
-	p.Words = countWords(firstNonEmpty(d.Markdown, content))
+	p.Words = d.Words
 	if words := p.Words; words > 0 && words < 60 && d.Kind == "html" {
 		p.Signals = append(p.Signals, "very_short_content")
 	}

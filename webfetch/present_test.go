@@ -116,13 +116,13 @@ func TestPagesOfOneFetch(t *testing.T) {
 	contains(t, e.Hint, "Manual · Part 0")
 }
 
-const reference = `<html><head><title>Reference</title></head><body><main class="body" role="main"><h1>Reference</h1><p>` + filler + filler + `</p>
+const referencePage = `<html><head><title>Reference</title></head><body><main class="body" role="main"><h1>Reference</h1><p>` + filler + filler + `</p>
 <section id="install-it"><h2>Installation</h2><p>Use the package manager. See <a href="/other">the other page</a> and <a href="https://out.test/x">out</a>.</p><img src=/i.png alt="a picture"></section>
 <section id="conf"><h2>Configuration</h2><p>The timeout option sets how long to wait, in seconds.</p><dl><dt id="opt-mode"><code>mode</code></dt><dd><p>fast or slow</p></dd></dl></section>
 <section><h2>Licence</h2><p class=legal>Anything goes.</p></section></main></body></html>`
 
 func TestParts(t *testing.T) {
-	s := serving(t, map[string]answer{"/r": {contentType: "text/html", body: reference}})
+	s := serving(t, map[string]answer{"/r": {contentType: "text/html", body: referencePage}})
 	f := s.fetcher(Options{})
 	get := func(r Request) string { r.URL = "https://p.test/r"; return page(t, f, r).Content }
 	for _, tt := range []struct {
@@ -160,7 +160,7 @@ func TestParts(t *testing.T) {
 }
 
 func TestHTMLComment(t *testing.T) {
-	s := serving(t, map[string]answer{"/--": {contentType: "text/html", body: reference}, "/x": {contentType: "text/html", body: "<?xml version='1.0'?>\n<html><body><p>x</p></body></html>"}})
+	s := serving(t, map[string]answer{"/--": {contentType: "text/html", body: referencePage}, "/x": {contentType: "text/html", body: "<?xml version='1.0'?>\n<html><body><p>x</p></body></html>"}})
 	f := s.fetcher(Options{})
 	out := page(t, f, Request{URL: "https://p.test/--?q=-->", Format: "html"}).String()
 	comment, rest, _ := strings.Cut(strings.TrimPrefix(out, "<!--"), "-->")
@@ -208,8 +208,8 @@ func models(answers ...func(ctx context.Context) (string, error)) []Summarizer {
 func TestPrompt(t *testing.T) {
 	long := "<html><body><main><h1>T</h1>" + strings.Repeat("<p>"+filler+"</p>", 80) + "<h2>Timeout</h2><p>The timeout option is given in seconds.</p></main></body></html>"
 	s := serving(t, map[string]answer{
-		"/r": {contentType: "text/html", body: reference}, "/long": {contentType: "text/html", body: long}, "/short": {contentType: "text/plain", body: "only a few words"},
-		"/ja": {contentType: "text/plain; charset=utf-8", body: strings.Repeat("日本語の記事です。これは長い文章です。", 20)},
+		"/r": {contentType: "text/html", body: referencePage}, "/long": {contentType: "text/html", body: long}, "/short": {contentType: "text/plain", body: "only a few words"},
+		"/ja":   {contentType: "text/plain; charset=utf-8", body: strings.Repeat("日本語の記事です。これは長い文章です。", 20)},
 		"/huge": {contentType: "text/plain; charset=utf-8", body: strings.Repeat("wörd ", 30_000)},
 	})
 	ok := func(context.Context) (string, error) { return "the answer", nil }
@@ -260,7 +260,7 @@ func TestPrompt(t *testing.T) {
 
 func TestModelThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := serving(t, map[string]answer{"/r": {contentType: "text/html", body: reference}})
+		s := serving(t, map[string]answer{"/r": {contentType: "text/html", body: referencePage}})
 		release := make(chan struct{})
 		f := s.fetcher(Options{Summarizers: models(func(context.Context) (string, error) { <-release; return "late", nil })})
 		start := time.Now()
