@@ -59,7 +59,6 @@ type body struct {
 	data      []byte // decoded from its Content-Encoding
 	truncated bool
 	reason    string // why it was cut
-	warning   string
 }
 
 // grow reads on until the body has limit bytes or ends.

@@ -45,7 +45,7 @@ func caching(w http.ResponseWriter, r *http.Request) {
 	case "/slow":
 		time.Sleep(time.Second)
 	case "/moved":
-		http.Redirect(w, r, "/html", 301)
+		http.Redirect(w, r, "/html", http.StatusMovedPermanently)
 		return
 	case "/big":
 		fmt.Fprint(w, strings.Repeat("word ", 400_000))

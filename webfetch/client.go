@@ -132,9 +132,11 @@ func (x *exchange) next(from *whatwg.Url, ref string, status int, seen map[strin
 				return nil, e
 			}
 		}
-		return nil, &Error{Kind: BlockedRedirect, URL: at, Redirect: hop.To, Status: status, Chain: x.hops,
+		return nil, &Error{
+			Kind: BlockedRedirect, URL: at, Redirect: hop.To, Status: status, Chain: x.hops,
 			Message: "Redirect blocked: only redirects within the same site are followed",
-			Hint:    "To follow it, fetch the redirect URL itself."}
+			Hint:    "To follow it, fetch the redirect URL itself.",
+		}
 	}
 	if seen[to.Href(true)] {
 		return nil, &Error{Kind: TooManyRedirects, URL: at, Status: status, Chain: x.hops, Message: "the redirects form a loop: " + hop.To + " was already visited"}

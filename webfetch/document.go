@@ -1,10 +1,6 @@
 package webfetch
 
-import (
-	"time"
-
-	"golang.org/x/net/html"
-)
+import "time"
 
 // schema changes when documents kept on disk can no longer be read.
 const schema = "1"
@@ -91,11 +87,4 @@ func (d *document) signal(s string) {
 		}
 	}
 	d.Signals = append(d.Signals, s)
-}
-
-func elementText(n *html.Node) string {
-	if n == nil {
-		return ""
-	}
-	return oneLineText(n)
 }

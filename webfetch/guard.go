@@ -143,6 +143,8 @@ func (f *Fetcher) ruleFor(u *whatwg.Url, loopback bool) (*rule, error) {
 }
 
 func blocked(u *whatwg.Url, why string) *Error {
-	return &Error{Kind: BlockedAddress, URL: u.Href(true), Message: "the address was not contacted: " + why,
-		Hint: "Pages are fetched from public addresses only. A person can allow this one with network.allowHosts or network.allowCidrs."}
+	return &Error{
+		Kind: BlockedAddress, URL: u.Href(true), Message: "the address was not contacted: " + why,
+		Hint: "Pages are fetched from public addresses only. A person can allow this one with network.allowHosts or network.allowCidrs.",
+	}
 }

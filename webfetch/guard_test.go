@@ -25,8 +25,10 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s is let through", s)
 		}
 	}
-	for _, s := range []string{"8.8.8.8", "93.184.216.34", "100.63.255.255", "100.128.0.1", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8",
-		"64:ff9b::808:808", "2002:808:808::1", "2a00:1450::1"} {
+	for _, s := range []string{
+		"8.8.8.8", "93.184.216.34", "100.63.255.255", "100.128.0.1", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8",
+		"64:ff9b::808:808", "2002:808:808::1", "2a00:1450::1",
+	} {
 		if why := judge(netip.MustParseAddr(s), nil, false); why != "" {
 			t.Errorf("%s: %s", s, why)
 		}
@@ -145,8 +147,10 @@ func TestLoopbackRules(t *testing.T) {
 			t.Errorf("%s: request %s", u, got)
 		}
 	}
-	for _, u := range []string{"http://2130706433/", "http://127.1/", "http://0/", "http://0.0.0.0:3000/", "http://127.0.0.2/",
-		"http://localhost.evil.test@127.0.0.1/", "http://[::ffff:127.0.0.1]/", "http://a.localhost/", "http://017700000001/"} {
+	for _, u := range []string{
+		"http://2130706433/", "http://127.1/", "http://0/", "http://0.0.0.0:3000/", "http://127.0.0.2/",
+		"http://localhost.evil.test@127.0.0.1/", "http://[::ffff:127.0.0.1]/", "http://a.localhost/", "http://017700000001/",
+	} {
 		_, err := explicit.Fetch(t.Context(), Request{URL: u})
 		var e *Error
 		if !errors.As(err, &e) || e.Kind != BlockedAddress && e.Kind != InvalidURL {

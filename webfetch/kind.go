@@ -49,11 +49,21 @@ func sniff(head []byte) string {
 // magic recognises formats that aren't text by how they begin.
 func magic(head []byte) string {
 	for _, m := range []struct{ prefix, kind string }{
-		{"PK\x03\x04", "application/zip"}, {"PK\x05\x06", "application/zip"}, {"\x1f\x8b\x08", "application/gzip"},
-		{"BZh", "application/x-bzip2"}, {"\xfd7zXZ\x00", "application/x-xz"}, {"\x28\xb5\x2f\xfd", "application/zstd"},
-		{"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"}, {"Rar!\x1a\x07", "application/vnd.rar"}, {"\x00asm", "application/wasm"},
-		{"wOFF", "font/woff"}, {"wOF2", "font/woff2"}, {"\x7fELF", "application/x-elf"}, {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"},
-		{"SQLite format 3\x00", "application/vnd.sqlite3"}, {"\xca\xfe\xba\xbe", "application/java-vm"},
+		{"PK\x03\x04", "application/zip"},
+		{"PK\x05\x06", "application/zip"},
+		{"\x1f\x8b\x08", "application/gzip"},
+		{"BZh", "application/x-bzip2"},
+		{"\xfd7zXZ\x00", "application/x-xz"},
+		{"\x28\xb5\x2f\xfd", "application/zstd"},
+		{"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"},
+		{"Rar!\x1a\x07", "application/vnd.rar"},
+		{"\x00asm", "application/wasm"},
+		{"wOFF", "font/woff"},
+		{"wOF2", "font/woff2"},
+		{"\x7fELF", "application/x-elf"},
+		{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"},
+		{"SQLite format 3\x00", "application/vnd.sqlite3"},
+		{"\xca\xfe\xba\xbe", "application/java-vm"},
 	} {
 		if bytes.HasPrefix(head, []byte(m.prefix)) && (m.prefix != "BZh" || !textual(head)) {
 			return m.kind

@@ -96,8 +96,10 @@ func TestKinds(t *testing.T) {
 		"/vendor":    {contentType: "application/vnd.acme.thing", body: "key=value\n"},
 		"/file.diff": {contentType: "text/x-diff", body: "--- a\n+++ b\n"},
 	}
-	for _, b := range []string{"application/gzip", "application/x-tar", "font/woff2", "application/wasm", "application/msword", "application/zip", "video/mp4", "audio/mpeg",
-		"application/vnd.openxmlformats-officedocument.wordprocessingml.document"} {
+	for _, b := range []string{
+		"application/gzip", "application/x-tar", "font/woff2", "application/wasm", "application/msword", "application/zip", "video/mp4", "audio/mpeg",
+		"application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	} {
 		answers["/bin/"+b] = answer{contentType: b, body: "\x00\x01\x02binary\xff\xfe"}
 	}
 	s := serving(t, answers)
@@ -190,9 +192,13 @@ func TestBinaries(t *testing.T) {
 	contains(t, p.String(), "Image content omitted because it exceeds the download limit.", "download_limit_bytes: 10485760")
 
 	for i, tt := range []struct{ url, cd, name string }{
-		{"/p.png", "", "p.png"}, {"/p.png", "", "p-1.png"}, {"/q%20r.png", "", "q r.png"},
-		{"/x", `attachment; filename="../../etc/passwd"`, "_.._etc_passwd"}, {"/x", `attachment; filename*=UTF-8''na%C3%AFve.png`, "naïve.png"},
-		{"/x", `attachment; filename="CON.txt"`, "_CON.txt"}, {"/x", `attachment; filename="..."`, "download"},
+		{"/p.png", "", "p.png"},
+		{"/p.png", "", "p-1.png"},
+		{"/q%20r.png", "", "q r.png"},
+		{"/x", `attachment; filename="../../etc/passwd"`, "_.._etc_passwd"},
+		{"/x", `attachment; filename*=UTF-8''na%C3%AFve.png`, "naïve.png"},
+		{"/x", `attachment; filename="CON.txt"`, "_CON.txt"},
+		{"/x", `attachment; filename="..."`, "download"},
 		{"/x", `attachment; filename="a` + strings.Repeat("b", 300) + `.tar"`, "a" + strings.Repeat("b", 175) + ".tar"},
 		{"/x", `attachment; filename="C:\x\y.txt"`, "C__x_y.txt"},
 	} {

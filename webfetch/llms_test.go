@@ -184,9 +184,13 @@ func TestRobots(t *testing.T) {
 		robots answer
 		allow  bool
 	}{
-		{"none", answer{status: 404}, true}, {"unauthorised", answer{status: 401}, true}, {"trouble", answer{status: 503}, false},
-		{"forbidden", answer{body: "User-agent: *\nDisallow: /page"}, false}, {"ours", answer{body: "User-agent: whet\nAllow: /\n\nUser-agent: *\nDisallow: /"}, true},
-		{"longest match", answer{body: "User-agent: *\nDisallow: /\nAllow: /page$"}, true}, {"garbage", answer{contentType: "text/html", body: "<html>hi"}, true},
+		{"none", answer{status: 404}, true},
+		{"unauthorised", answer{status: 401}, true},
+		{"trouble", answer{status: 503}, false},
+		{"forbidden", answer{body: "User-agent: *\nDisallow: /page"}, false},
+		{"ours", answer{body: "User-agent: whet\nAllow: /\n\nUser-agent: *\nDisallow: /"}, true},
+		{"longest match", answer{body: "User-agent: *\nDisallow: /\nAllow: /page$"}, true},
+		{"garbage", answer{contentType: "text/html", body: "<html>hi"}, true},
 		{"moved", answer{status: 301, header: map[string]string{"Location": "/robots2.txt"}}, false},
 	} {
 		s := serving(t, map[string]answer{"/robots.txt": tt.robots, "/robots2.txt": {body: "User-agent: *\nDisallow: /page"}, "/page": {contentType: "text/plain", body: "text"}})

@@ -114,8 +114,10 @@ func (f *Fetcher) keep(key string, a *address, r *Request, d *document) {
 func (f *Fetcher) guarded(ctx context.Context, a *address, r *Request, old *document) (d *document, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			d, err = nil, &Error{Kind: Decode, URL: a.href(), Message: fmt.Sprintf("reading the page broke the reader: %v", v),
-				Hint: "Please report the page."}
+			d, err = nil, &Error{
+				Kind: Decode, URL: a.href(), Message: fmt.Sprintf("reading the page broke the reader: %v", v),
+				Hint: "Please report the page.",
+			}
 		}
 	}()
 	return f.load(ctx, a, r, old)
@@ -136,8 +138,10 @@ func (f *Fetcher) load(ctx context.Context, a *address, r *Request, old *documen
 			return d, nil
 		}
 		if mode == "always" {
-			return nil, &Error{Kind: HTTPStatus, URL: a.href(), Message: "Required llms.txt content was unavailable", llms: err.Error(),
-				Hint: "Original URL: " + redact(a.typed) + "\nReason: " + err.Error()}
+			return nil, &Error{
+				Kind: HTTPStatus, URL: a.href(), Message: "Required llms.txt content was unavailable", llms: err.Error(),
+				Hint: "Original URL: " + redact(a.typed) + "\nReason: " + err.Error(),
+			}
 		}
 	}
 	var probe *probe
@@ -307,8 +311,10 @@ func (f *Fetcher) read(ctx context.Context, w *wire, r *Request, conditional boo
 
 // statusError tells what a server that refused said.
 func (f *Fetcher) statusError(d *document, w *wire) *Error {
-	e := &Error{Kind: HTTPStatus, URL: w.url.Href(true), Status: w.StatusCode, Chain: w.hops,
-		Message: fmt.Sprintf("the server answered %d %s", w.StatusCode, http.StatusText(w.StatusCode))}
+	e := &Error{
+		Kind: HTTPStatus, URL: w.url.Href(true), Status: w.StatusCode, Chain: w.hops,
+		Message: fmt.Sprintf("the server answered %d %s", w.StatusCode, http.StatusText(w.StatusCode)),
+	}
 	if d.Binary == nil {
 		e.Body = clip(strings.TrimSpace(d.Markdown), 2000)
 	}

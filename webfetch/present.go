@@ -61,8 +61,10 @@ func (p *Page) choose(content string, d *document, a *address, r *Request) error
 	case r.Section != "":
 		x, ok := findSection(content, splitSections(content), anchorsOf(d), r.Section)
 		if !ok {
-			return &Error{Kind: InvalidRequest, URL: redact(r.URL), Message: fmt.Sprintf("the page has no section %q", clip(r.Section, 200)),
-				Hint: "Its sections are: " + sectionNames(content)}
+			return &Error{
+				Kind: InvalidRequest, URL: redact(r.URL), Message: fmt.Sprintf("the page has no section %q", clip(r.Section, 200)),
+				Hint: "Its sections are: " + sectionNames(content),
+			}
 		}
 		content = content[x.start:x.end]
 	case a.fragment != "" && r.StartIndex == 0 && r.MaxLength > 0 && utf8.RuneCountInString(content) > r.MaxLength:

@@ -29,12 +29,10 @@ func longText() string {
 }
 
 func TestPaging(t *testing.T) {
-	text := longText()
 	for _, size := range []int{1, 7, 100, 1000, 4000, 40_000, 1_000_000, 0} {
+		text := longText()
 		if size > 0 && size < 1000 {
 			text = longText()[:5000]
-		} else {
-			text = longText()
 		}
 		var joined strings.Builder
 		start, parts := 0, 0

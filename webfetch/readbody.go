@@ -103,8 +103,10 @@ func (f *Fetcher) decodeBody(d *document, w *wire, b *body, encoding string, who
 	case errors.Is(err, errRatio), errors.Is(err, errTooLong):
 		b.truncated, b.reason = true, err.Error()
 	case err != nil:
-		return &Error{Kind: Decode, URL: w.url.Href(true), Status: w.StatusCode, err: err,
-			Message: fmt.Sprintf("the body can't be decoded from %s: %v", encoding, err)}
+		return &Error{
+			Kind: Decode, URL: w.url.Href(true), Status: w.StatusCode, err: err,
+			Message: fmt.Sprintf("the body can't be decoded from %s: %v", encoding, err),
+		}
 	}
 	return nil
 }

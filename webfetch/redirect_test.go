@@ -68,7 +68,8 @@ func TestRedirectsFollowed(t *testing.T) {
 		chain      []string
 	}{
 		{"https://example.test/rel/a", "https://example.test/b?x#y", []string{
-			"301 https://example.test/rel/a -> https://example.test/rel/b/", "307 https://example.test/rel/b/ -> https://example.test/b?x#y"}},
+			"301 https://example.test/rel/a -> https://example.test/rel/b/", "307 https://example.test/rel/b/ -> https://example.test/b?x#y",
+		}},
 		{"https://example.test/www", "https://www.example.test/www", []string{"301 https://example.test/www -> https://www.example.test/www"}},
 		{"https://example.test/meta", "https://example.test/b", []string{"200 https://example.test/meta -> https://example.test/b"}},
 		{"https://example.test/refresh", "https://example.test/b", []string{"200 https://example.test/refresh -> https://example.test/b"}},
@@ -252,8 +253,10 @@ func TestPatterns(t *testing.T) {
 		want []string
 	}{
 		{"HTTP://EXAMPLE.test:80/a#b", []string{"https://example.test/a", "http://example.test/a"}},
-		{"http://docs.a.com/p#x", []string{"https://docs.a.com/p", "http://docs.a.com/p", "https://docs.a.com/llms-full.txt",
-			"https://docs.a.com/llms.txt", "http://docs.a.com/llms-full.txt", "http://docs.a.com/llms.txt"}},
+		{"http://docs.a.com/p#x", []string{
+			"https://docs.a.com/p", "http://docs.a.com/p", "https://docs.a.com/llms-full.txt",
+			"https://docs.a.com/llms.txt", "http://docs.a.com/llms-full.txt", "http://docs.a.com/llms.txt",
+		}},
 		{"https://mydocs.rs/x", []string{"https://mydocs.rs/x"}},
 		{"https://dev.to/x", []string{"https://dev.to/x"}},
 		{"http://localhost:3000/x", []string{"http://localhost:3000/x"}},

@@ -146,8 +146,10 @@ func paywalled(lower string, words int) bool {
 	if words > 400 {
 		lower = lower[max(0, len(lower)-600):]
 	}
-	for _, s := range []string{"subscribe to continue", "subscription required", "sign in to continue", "log in to continue", "create an account to continue",
-		"members only", "premium content", "subscribe to read", "to continue reading", "already a subscriber?"} {
+	for _, s := range []string{
+		"subscribe to continue", "subscription required", "sign in to continue", "log in to continue", "create an account to continue",
+		"members only", "premium content", "subscribe to read", "to continue reading", "already a subscriber?",
+	} {
 		if strings.Contains(lower, s) {
 			return true
 		}

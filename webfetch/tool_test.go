@@ -72,8 +72,10 @@ func TestPermission(t *testing.T) {
 	var asked []whet.Permission
 	session := whet.Session{Ask: func(_ context.Context, p whet.Permission) error { asked = append(asked, p); return nil }}
 	run(t, s, session, `{"url": "http://example.test/x"}`)
-	want := []whet.Permission{{Action: "webfetch", Subject: "https://example.test/x",
-		Reason: "it may also contact http://example.test/x; to remember the answer: https://example.test/*"}}
+	want := []whet.Permission{{
+		Action: "webfetch", Subject: "https://example.test/x",
+		Reason: "it may also contact http://example.test/x; to remember the answer: https://example.test/*",
+	}}
 	if d := cmp.Diff(want, asked); d != "" {
 		t.Error(d)
 	}

@@ -55,8 +55,10 @@ func cold(ctx context.Context, w io.Writer, pages []page, dir string) error {
 	}
 	cs := []measure.Contender{process("whet fetch", whet, "fetch", "--no-cache", srv.URL)}
 	for _, peer := range [][]string{
-		{"node -e 0 (does nothing)", "node", "-e", "0"}, {jsdom, "node", "bench/webfetch/worker.cjs", "jsdom"},
-		{linkedom, "node", "bench/webfetch/worker.cjs", "linkedom"}, {python, "/usr/bin/python3", "bench/webfetch/worker.py"},
+		{"node -e 0 (does nothing)", "node", "-e", "0"},
+		{jsdom, "node", "bench/webfetch/worker.cjs", "jsdom"},
+		{linkedom, "node", "bench/webfetch/worker.cjs", "linkedom"},
+		{python, "/usr/bin/python3", "bench/webfetch/worker.py"},
 	} {
 		if c := process(peer[0], peer[1:]...); c.Run() == nil {
 			cs = append(cs, c)

@@ -140,7 +140,10 @@ func speed(ctx context.Context, w io.Writer, pages []page, rounds int, dir strin
 		return err
 	}
 	for _, r := range []race{
-		{"Extraction alone", []string{jsdom, linkedom}, func(p page) job { return job{File: p.source, URL: pageURL, Extract: true} },
+		{
+			"Extraction alone",
+			[]string{jsdom, linkedom},
+			func(p page) job { return job{File: p.source, URL: pageURL, Extract: true} },
 			func(source string) error {
 				doc, err := html.ParseWithOptions(strings.NewReader(source), html.ParseOptionEnableScripting(false))
 				if err != nil {
@@ -148,13 +151,21 @@ func speed(ctx context.Context, w io.Writer, pages []page, rounds int, dir strin
 				}
 				_, err = article.Extract(ctx, doc)
 				return err
-			}},
-		{"Page to Markdown", []string{jsdom, linkedom, python}, func(p page) job { return job{File: p.source, URL: pageURL} },
+			},
+		},
+		{
+			"Page to Markdown",
+			[]string{jsdom, linkedom, python},
+			func(p page) job { return job{File: p.source, URL: pageURL} },
 			func(source string) error {
 				_, err := webfetch.Convert(ctx, source, pageURL)
 				return err
-			}},
-		{"HTML of the article to Markdown", []string{jsdom, h2m}, func(p page) job { return job{File: articles[p.name], Fragment: true} },
+			},
+		},
+		{
+			"HTML of the article to Markdown",
+			[]string{jsdom, h2m},
+			func(p page) job { return job{File: articles[p.name], Fragment: true} },
 			func(source string) error {
 				doc, err := html.Parse(strings.NewReader(source))
 				if err != nil {
@@ -162,7 +173,8 @@ func speed(ctx context.Context, w io.Writer, pages []page, rounds int, dir strin
 				}
 				md.Render(doc, md.Options{})
 				return nil
-			}},
+			},
+		},
 	} {
 		if err := r.run(w, pages, rounds, ps); err != nil {
 			return err

@@ -31,13 +31,19 @@ func TestExtract(t *testing.T) {
 		name, in, title, byline string
 		has, hasnt              []string
 	}{
-		{"news", `<html><head><title>A long headline of the day - The Paper</title><meta name=author content="Ann Author"></head><body>
+		{
+			"news", `<html><head><title>A long headline of the day - The Paper</title><meta name=author content="Ann Author"></head><body>
 			<div class=header><a href=/>Home page</a></div><div class=content><h1>A long headline of the day</h1>` + body + `<div class=share><p>Share this on</p><p>networks</p></div></div>
 			<div class=sidebar><ul><li><a href=/1>Other story</a></ul></div><div class=comments><p>First!</p></div></body></html>`,
-			"A long headline of the day", "Ann Author", []string{words[:30]}, []string{"Home page", "Share this", "Other story", "First!"}},
+			"A long headline of the day", "Ann Author",
+			[]string{words[:30]},
+			[]string{"Home page", "Share this", "Other story", "First!"},
+		},
 		{"byline in page", `<html><head><title>T</title></head><body><article><p class=byline>By Bob Writer</p>` + body + `</article></body></html>`, "T", "By Bob Writer", []string{words[:30]}, []string{"Bob"}},
-		{"linked data", `<html><head><title>x</title><script type="application/ld+json">{"@type":"NewsArticle","headline":"The real title","author":[{"name":"A"},{"name":"B"}]}</script></head><body>` + body + `</body></html>`,
-			"The real title", "A, B", nil, nil},
+		{
+			"linked data", `<html><head><title>x</title><script type="application/ld+json">{"@type":"NewsArticle","headline":"The real title","author":[{"name":"A"},{"name":"B"}]}</script></head><body>` + body + `</body></html>`,
+			"The real title", "A, B", nil, nil,
+		},
 		{"hidden", `<html><body><article>` + body + `<p style="display:none">` + words + `SECRET</p><p hidden>SECRET</p></article></body></html>`, "", "", nil, []string{"SECRET"}},
 		{"siblings", `<html><body><div><div class=part>` + body + `</div><div class=part>` + body + `LAST</div><div class=ad>Ad</div></div></body></html>`, "", "", []string{"LAST"}, nil},
 		{"breaks", `<html><body><div>` + strings.Repeat(words+"<br><br>", 8) + `</div></body></html>`, "", "", []string{words[:30]}, nil},

@@ -106,8 +106,10 @@ func plays(n *html.Node) bool {
 			continue
 		}
 		v = strings.TrimPrefix(v[i+2:], "www.")
-		for _, h := range []string{"dailymotion.com", "youtube.com", "youtube-nocookie.com", "player.vimeo.com", "v.qq.com",
-			"archive.org", "upload.wikimedia.org", "player.twitch.tv", "bilibili.com", "live.bilibili.com"} {
+		for _, h := range []string{
+			"dailymotion.com", "youtube.com", "youtube-nocookie.com", "player.vimeo.com", "v.qq.com",
+			"archive.org", "upload.wikimedia.org", "player.twitch.tv", "bilibili.com", "live.bilibili.com",
+		} {
 			if strings.HasPrefix(v, h) {
 				return true
 			}

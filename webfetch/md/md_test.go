@@ -11,14 +11,20 @@ import (
 
 func TestRender(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
-		{"table", "<table><thead><tr><th>Name<th align=right>Size<tbody><tr><td>a|b<td>1<tr><td><code>x|y</code><td>2</table>",
-			"| Name | Size |\n|---|--:|\n| a\\|b | 1 |\n| `x\\|y` | 2 |\n"},
+		{
+			"table", "<table><thead><tr><th>Name<th align=right>Size<tbody><tr><td>a|b<td>1<tr><td><code>x|y</code><td>2</table>",
+			"| Name | Size |\n|---|--:|\n| a\\|b | 1 |\n| `x\\|y` | 2 |\n",
+		},
 		{"table without header", "<table><tr><td>a<td>b<tr><td>c<td>d</table>", "|  |  |\n|---|---|\n| a | b |\n| c | d |\n"},
-		{"spans", "<table><tr><th>k<th>v<th>w<tr><td rowspan=2>a<td>1<td>2<tr><td colspan=2>3</table>",
-			"| k | v | w |\n|---|---|---|\n| a | 1 | 2 |\n| a | 3 |  |\n"},
+		{
+			"spans", "<table><tr><th>k<th>v<th>w<tr><td rowspan=2>a<td>1<td>2<tr><td colspan=2>3</table>",
+			"| k | v | w |\n|---|---|---|\n| a | 1 | 2 |\n| a | 3 |  |\n",
+		},
 		{"break in header", "<table><tr><th>a<br>b<th>c<tr><td>1<td>2</table>", "| a<br>b | c |\n|---|---|\n| 1 | 2 |\n"},
-		{"list in cell", "<table><tr><th>opt<th>values<tr><td>speed<td><ul><li>fast<li>slow</ul></table>",
-			"| opt | values |\n|---|---|\n| speed | - fast<br>- slow |\n"},
+		{
+			"list in cell", "<table><tr><th>opt<th>values<tr><td>speed<td><ul><li>fast<li>slow</ul></table>",
+			"| opt | values |\n|---|---|\n| speed | - fast<br>- slow |\n",
+		},
 		{"code in cell", "<table><tr><th>a<tr><td><pre>x = 1\ny = 2</pre></table>", "| a |\n|---|\n| `x = 1`<br>`y = 2` |\n"},
 		{"caption", "<table><caption>Sizes</caption><tr><th>a<tr><td>1</table>", "Sizes\n\n| a |\n|---|\n| 1 |\n"},
 		{"layout table", "<table><tr><td><h2>T</h2><p>x</table>", "## T\n\nx\n"},

@@ -31,7 +31,6 @@ type file struct {
 	cache    map[int]any
 	trailers []dict // the last one first
 	budget   int    // bytes that may still be decoded
-	nesting  int
 }
 
 // index looks for "N G obj" all over the file; a later object replaces an

@@ -47,9 +47,11 @@ const (
 )
 
 func TestExtract(t *testing.T) {
-	cid := []string{catalog, pagesOne, pageOne, streamOf("", "BT /F1 10 Tf 10 10 Td <00030004> Tj ET"),
+	cid := []string{
+		catalog, pagesOne, pageOne, streamOf("", "BT /F1 10 Tf 10 10 Td <00030004> Tj ET"),
 		"<< /Type /Font /Subtype /Type0 /BaseFont /X /Encoding /Identity-H /ToUnicode 6 0 R /DescendantFonts [<< /DW 600 /W [3 [500] 4 9 700] >>] >>",
-		streamOf("", "1 beginbfchar <0003> <4E16> endbfchar 1 beginbfrange <0004> <0008> <754C> endbfrange")}
+		streamOf("", "1 beginbfchar <0003> <4E16> endbfchar 1 beginbfrange <0004> <0008> <754C> endbfrange"),
+	}
 	for _, tt := range []struct {
 		name string
 		file []byte
