@@ -113,6 +113,7 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		toolsCommand(),
 		callCommand(),
+		fetchCommand(),
 		grepCommand(),
 		globCommand(),
 		patchCommand(),
