@@ -18,12 +18,12 @@ const module = "github.com/whet-dev/whet"
 // ARCHITECTURE.md draws this table.
 var layers = [][]string{
 	{"."}, // the kernel
-	{"internal/atomicfile", "internal/peer", "internal/state"},
-	{"format", "loop"}, // features: they don't know each other
+	{"internal/atomicfile", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/state", "internal/walk"},
+	{"format", "loop", "search"}, // features: they don't know each other
 	{"config"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc"},
-	{"cmd/whet"},
+	{"bench/hook", "cmd/whet"},
 }
 
 // wiring are the only files of a feature that may import the kernel or the

@@ -26,7 +26,8 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 var echo = whet.New("echo", "Say it.", func(_ context, c *whet.Call, in struct {
 	Say  string `json:"say" doc:"what"`
 	Path string `json:"path,omitempty" doc:"where"`
-}) (text, error) {
+},
+) (text, error) {
 	switch in.Say {
 	case "error":
 		return "", errors.New("no voice")

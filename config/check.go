@@ -82,7 +82,7 @@ func (c *checker) value(v *hujson.Value, s *whet.Schema, path string) bool {
 
 func (c *checker) list(v *hujson.Value, s *whet.Schema, path string) bool {
 	if lit, ok := v.Value.(hujson.Literal); ok && lit.Kind() == '"' && s.Items.Type == "string" {
-		c.wrong(v, path, "want a list, took %s as the only element", lit)
+		c.wrong(v, path, "want a list, took %s as the only element", v)
 		v.Value = &hujson.Array{Elements: []hujson.ArrayElement{{Value: lit}}}
 	}
 	arr, ok := v.Value.(*hujson.Array)
@@ -105,18 +105,18 @@ func (c *checker) list(v *hujson.Value, s *whet.Schema, path string) bool {
 // plain checks a string, a number or a boolean.
 func (c *checker) plain(v *hujson.Value, s *whet.Schema, path string) bool {
 	lit, ok := v.Value.(hujson.Literal)
-	want := map[string]string{"string": `"`, "boolean": "tf", "integer": "0", "number": "0"}[s.Type]
+	want := map[string]struct{ kinds, name string }{
+		"string": {`"`, "a text"}, "boolean": {"tf", "true or false"}, "integer": {"0", "a whole number"}, "number": {"0", "a number"},
+	}[s.Type]
 	switch {
-	case !ok || !strings.ContainsRune(want, rune(lit.Kind())):
-		c.wrong(v, path, "want a %s, got %s", s.Type, v)
-	case s.Type == "integer" && json.Unmarshal(lit, new(int)) != nil:
-		c.wrong(v, path, "want a whole number, got %s", lit)
+	case !ok || !strings.ContainsRune(want.kinds, rune(lit.Kind())), s.Type == "integer" && json.Unmarshal(lit, new(int)) != nil:
+		c.wrong(v, path, "want %s, got %s", want.name, v)
 	case s.Minimum != nil && lit.Float() < *s.Minimum:
-		c.wrong(v, path, "%s is less than the minimum %v", lit, *s.Minimum)
+		c.wrong(v, path, "%s is less than the minimum %v", v, *s.Minimum)
 	case s.Maximum != nil && lit.Float() > *s.Maximum:
-		c.wrong(v, path, "%s is more than the maximum %v", lit, *s.Maximum)
+		c.wrong(v, path, "%s is more than the maximum %v", v, *s.Maximum)
 	case len(s.Enum) > 0 && !slices.Contains(s.Enum, lit.String()):
-		c.wrong(v, path, "%s is none of %s", lit, strings.Join(s.Enum, ", "))
+		c.wrong(v, path, "%s is none of %s", v, strings.Join(s.Enum, ", "))
 	default:
 		return true
 	}

@@ -190,7 +190,7 @@ func (l *loader) layer(source string, text []byte, project bool) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return
 	}
-	v, err := hujson.Parse(text)
+	v, err := hujson.Parse(append(text, '\n')) // a comment may end the file
 	if err != nil {
 		l.Problems = append(l.Problems, syntaxProblem(source, err))
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/loop"
+	"github.com/whet-dev/whet/search"
 )
 
 // New returns the kit as configured.
@@ -23,6 +24,7 @@ func New(l *config.Loaded, log *slog.Logger) *whet.Kit {
 	cfg := l.Config
 	k.Tools = slices.DeleteFunc(tools(), func(t whet.Tool) bool { return slices.Contains(cfg.Tools.Disabled, t.Name) })
 	k.Guards = []whet.Guard{ // top to bottom before a call, bottom to top after it
+		search.PathGuard(), // cheap refusals first
 		configNotice(l.Problems),
 		format.Guard(cfg.Formatter), // after edits
 		// The loop guard is innermost: it must count what really ran, and see the

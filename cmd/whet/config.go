@@ -16,7 +16,7 @@ import (
 
 func configCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "config", Short: "Show and check the configuration", GroupID: "people", Args: cobra.NoArgs,
+		Use: "config", Short: "Show and check the configuration", GroupID: "people", Args: noSuchCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	var dir string

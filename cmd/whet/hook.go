@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,25 +32,29 @@ not be read; never 2, which hosts take as "block this call".`,
 		ValidArgs: hosts,
 		// Not cobra's own checks and flags: their errors would exit with 2.
 		DisableFlagParsing: true,
-		RunE: func(c *cobra.Command, args []string) (err error) {
-			defer func() {
-				if p := recover(); p != nil { // a panic would exit with 2
-					err = fmt.Errorf("hook: internal error: %v", p)
-				}
-			}()
+		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
 				return c.Help()
 			}
-			if len(args) != 1 {
-				return errors.New("usage: whet hook HOST")
-			}
-			d, err := hook.Lookup(args[0])
-			if err != nil {
-				return err
-			}
-			return hook.Run(c.Context(), d, hookSetup, c.InOrStdin(), c.OutOrStdout())
+			return runHook(c.Context(), args, c.InOrStdin(), c.OutOrStdout())
 		},
 	}
+}
+
+func runHook(ctx context.Context, args []string, in io.Reader, out io.Writer) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // a panic would exit with 2
+			err = fmt.Errorf("hook: internal error: %v", p)
+		}
+	}()
+	if len(args) != 1 {
+		return errors.New("usage: whet hook HOST")
+	}
+	d, err := hook.Lookup(args[0])
+	if err != nil {
+		return err
+	}
+	return hook.Run(ctx, d, hookSetup, in, out)
 }
 
 // hookSetup makes the kit of one event. Its log goes nowhere but to $WHET_LOG:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,10 @@ const (
 func main() { os.Exit(run()) }
 
 func run() int {
+	// A hook is a process for each event: it skips the command tree.
+	if len(os.Args) > 1 && os.Args[1] == "hook" && !strings.HasPrefix(os.Args[len(os.Args)-1], "-") {
+		return exitCode(runHook(context.Background(), os.Args[2:], os.Stdin, os.Stdout))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// From the second Ctrl-C on, the signal does what it does by default.
@@ -75,9 +80,10 @@ Give it to an agent:
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          noSuchCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	c.SuggestionsMinimumDistance = 2
 	c.CompletionOptions.HiddenDefaultCmd = true
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	c.AddGroup(&cobra.Group{ID: "people", Title: "For people:"}, &cobra.Group{ID: "hosts", Title: "For agents and their hosts:"})
@@ -85,8 +91,26 @@ Give it to an agent:
 	for _, sub := range c.Commands() {
 		sub.Args = usageArgs(sub.Args)
 	}
-	c.Args = usageArgs(c.Args)
 	return c
+}
+
+// noSuchCommand reports the argument of a command that has only subcommands.
+func noSuchCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "there are: "
+	names := c.SuggestionsFor(args[0])
+	if len(names) > 0 {
+		hint = "did you mean "
+	} else {
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+	}
+	return usageError{fmt.Errorf("unknown command %q; %s%s", args[0], hint, strings.Join(names, ", "))}
 }
 
 // commands lists the subcommands, a file each.

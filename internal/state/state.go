@@ -67,10 +67,14 @@ type Dir string
 
 // Update implements [whet.Store].
 func (d Dir) Update(name string, f func([]byte) ([]byte, error)) error {
-	if err := d.create(); err != nil {
-		return err
+	mutex := lockedfile.MutexAt(filepath.Join(string(d), "lock"))
+	unlock, err := mutex.Lock()
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := d.create(); err != nil {
+			return err
+		}
+		unlock, err = mutex.Lock()
 	}
-	unlock, err := lockedfile.MutexAt(filepath.Join(string(d), "lock")).Lock()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,115 @@
+// Hook measures what whet costs its hosts: a whole hook process against an
+// empty Go program, and the round trip of one call over whet rpc.
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/whet-dev/whet/internal/measure"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/hook:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, w io.Writer) error {
+	dir, err := os.MkdirTemp("", "whet-bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	empty, whet := filepath.Join(dir, "empty"), filepath.Join(dir, "whet")
+	if err := os.WriteFile(filepath.Join(dir, "empty.go"), []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+		return err
+	}
+	for _, build := range [][]string{{"build", "-o", empty, filepath.Join(dir, "empty.go")}, {"build", "-o", whet, "./cmd/whet"}} {
+		if out, err := exec.CommandContext(ctx, "go", build...).CombinedOutput(); err != nil {
+			return fmt.Errorf("go build: %w\n%s", err, out)
+		}
+	}
+	fmt.Fprintf(w, "%s\n\n", measure.Machine())
+	env := append(os.Environ(), "HOME="+dir, "WHET_STATE="+filepath.Join(dir, "state"))
+	event := func(name, stdin string) measure.Contender {
+		return process(ctx, "whet hook claude-code, "+name, whet, env, stdin, "hook", "claude-code")
+	}
+	rows, err := measure.Compare(400,
+		process(ctx, "empty Go program", empty, env, ""),
+		event("before Read", `{"session_id":"s","cwd":"/","hook_event_name":"PreToolUse","tool_name":"Read","tool_use_id":"1","tool_input":{"file_path":"/a"}}`),
+		event("after Read", `{"session_id":"s","cwd":"/","hook_event_name":"PostToolUse","tool_name":"Read","tool_use_id":"1","tool_input":{"file_path":"/a"},"tool_response":"hello"}`),
+	)
+	if err != nil {
+		return err
+	}
+	if err := measure.Print(w, "A hook process", rows); err != nil {
+		return err
+	}
+	return roundTrip(ctx, w, whet, env)
+}
+
+// process runs a program once, with stdin as its input.
+func process(ctx context.Context, name, path string, env []string, stdin string, args ...string) measure.Contender {
+	return measure.Contender{Name: name, Run: func() error {
+		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.Env, cmd.Stdin = env, strings.NewReader(stdin)
+		return cmd.Run()
+	}}
+}
+
+func roundTrip(ctx context.Context, w io.Writer, whet string, env []string) error {
+	cmd := exec.CommandContext(ctx, whet, "rpc")
+	cmd.Env = env
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewReaderSize(out, 1<<20)
+	call := func(request string) error {
+		if _, err := io.WriteString(in, request+"\n"); err != nil {
+			return err
+		}
+		_, err := lines.ReadString('\n')
+		return err
+	}
+	if _, err := lines.ReadString('\n'); err != nil { // hello
+		return err
+	}
+	if err := call(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"host":"opencode","directory":"/"}}`); err != nil {
+		return err
+	}
+	var times []time.Duration
+	for i := range 4000 {
+		start := time.Now()
+		if err := call(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tool.before","params":{"callID":"%d","tool":"read","sessionID":"s","args":{"filePath":"/a"}}}`, i+2, i)); err != nil {
+			return err
+		}
+		times = append(times, time.Since(start))
+	}
+	if err := in.Close(); err != nil {
+		return err
+	}
+	slices.Sort(times)
+	fmt.Fprintf(w, "### A round trip over whet rpc\n\ntool.before, %d calls: median %v, 99th percentile %v\n", len(times), times[len(times)/2], times[len(times)*99/100])
+	return cmd.Wait()
+}

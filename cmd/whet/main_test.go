@@ -1,0 +1,26 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"whet": main}) }
+
+// Each script in testdata/script runs the real program in an empty home. It is
+// named after the feature that it is about.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		UpdateScripts:       os.Getenv("WHET_UPDATE") != "",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", filepath.Join(e.WorkDir, ".home"))
+			e.Setenv("WHET_STATE", filepath.Join(e.WorkDir, ".state"))
+			return nil
+		},
+	})
+}
