@@ -18,6 +18,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/trust"
 )
 
 // A Problem is something wrong in a layer. The value concerned is left out and
@@ -58,6 +59,14 @@ type Loaded struct {
 	Origins  map[string]Origin // of each value set, by its dotted path
 	Sources  []string          // the layers there are, lowest first
 	Inert    bool              // WHET_DISABLE: every face must do nothing
+	Risky    []Risky           // what runs programs in the project's files, trusted or not
+}
+
+// Risky are the settings of one of the project's files that run programs.
+type Risky struct {
+	File     string
+	Settings []string // path=value
+	Digest   string
 }
 
 // maxFile bounds a configuration file: a repository may bring anything.
@@ -70,7 +79,7 @@ const maxFile = 256 << 10
 // $WHET_NO_PROJECT_CONFIG=1 leaves the project's files out. It never fails: what
 // can't be read is a Problem.
 func Load(dir, worktree string, environ []string) *Loaded {
-	l := &loader{Loaded: Loaded{Origins: map[string]Origin{}}, schema: whet.SchemaOf[Config](), env: map[string]string{}}
+	l := &loader{Loaded: Loaded{Origins: map[string]Origin{}}, schema: whet.SchemaOf[Config](), env: map[string]string{}, worktree: cmp.Or(worktree, dir)}
 	for _, kv := range environ {
 		if k, v, ok := strings.Cut(kv, "="); ok {
 			l.env[k] = v
@@ -104,8 +113,9 @@ func truthy(s string) bool {
 
 type loader struct {
 	Loaded
-	schema *whet.Schema
-	env    map[string]string
+	schema   *whet.Schema
+	env      map[string]string
+	worktree string
 }
 
 func (l *loader) userDir() string {
@@ -196,6 +206,12 @@ func (l *loader) layer(source string, text []byte, project bool) {
 		return
 	}
 	c := checker{l: l, source: source, text: text, project: project}
+	if settings := risky(v, l.schema, ""); project && settings != nil {
+		r := Risky{source, settings, trust.Sum([]byte(strings.Join(settings, "\n")))}
+		l.Risky = append(l.Risky, r)
+		p, _ := trust.Of(l.worktree)
+		c.trusted = p.Has(trust.Name(l.worktree, source), r.Digest)
+	}
 	if c.object(&v, l.schema, "") {
 		l.take(v, source)
 	}

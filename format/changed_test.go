@@ -80,7 +80,9 @@ func (c corpus) run(t *testing.T) (done, verified int) {
 		if failure := (*format.Failure)(nil); errors.As(err, &failure) {
 			continue
 		}
-		if err == format.ErrSkipped { continue }
+		if err == format.ErrSkipped {
+			continue
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +95,9 @@ func (c corpus) run(t *testing.T) (done, verified int) {
 			continue
 		}
 		verified++
-		for _, l := range o.Lines { moved += l.Last - l.First + 1 }
+		for _, l := range o.Lines {
+			moved += l.Last - l.First + 1
+		}
 	}
 	t.Logf("%d lines moved", moved)
 	return done, verified

@@ -46,8 +46,12 @@ type Edit struct {
 	// Before is the text before the edit; nil if the file wasn't there. It is
 	// looked at unless Scope is Whole.
 	Before []byte
-	Scope  string // Auto, Changed or Whole; "" means the engine's
-	Check  bool   // write nothing
+	// Ours says that Before is what a formatter made of the whole file.
+	Ours  bool
+	Scope string // Auto, Changed or Whole; "" means the engine's
+	Check bool   // write nothing
+	// Off reports whether a formatter must leave the file alone; may be nil.
+	Off func(formatter string) bool
 }
 
 // An Outcome is what became of an edited file.
@@ -56,6 +60,7 @@ type Outcome struct {
 	Edited     []byte // the text as the edit left it
 	Formatted  []byte // the text that is in the file now; the same if nothing changed
 	Lines      []Range
+	Whole      bool // all that the formatter wanted was done
 	Unverified bool // the edited lines can't be formatted without moving others
 	Unstable   bool // the formatter changed what it had itself made of the text before
 }
@@ -121,6 +126,9 @@ func (e *Engine) Format(ctx context.Context, edit Edit) (o Outcome, err error) {
 		return o, err
 	}
 	o.Formatter = c.Formatter
+	if edit.Off != nil && edit.Off(c.Formatter) {
+		return o, ErrSkipped
+	}
 	if len(c.Code) > 0 {
 		if err := e.trusted(f.top, c.Code); err != nil {
 			return o, err
@@ -152,20 +160,43 @@ func (e *Engine) format(ctx context.Context, c Choice, f file, edit Edit, o *Out
 	}
 	take := all
 	scope := cmp.Or(edit.Scope, e.Scope, Auto)
-	if edited := edits(read(edit.Before).lines, now.lines); scope != Whole && edit.Before != nil {
-		if near := touching(all, edited); scope == Changed || len(near) < len(all) || beyond(all, edited) > maxBeyond {
-			if take, err = e.verified(ctx, c, f, now, formatted, edited); err != nil {
-				return err
-			}
-			o.Unverified = take == nil
+	if edit.Before == nil {
+		scope = Whole
+	}
+	edited := edits(read(edit.Before).lines, now.lines)
+	part := scope == Changed
+	if fine := pieces(now.lines, formatted); (scope == Auto || edit.Ours) && len(touching(fine, edited)) < len(fine) {
+		clean, err := e.clean(ctx, c, f, read(edit.Before))
+		if err != nil {
+			return err
 		}
+		if o.Unstable = edit.Ours && !clean; o.Unstable {
+			return nil
+		}
+		part = part || !clean && scope == Auto
+	}
+	if part {
+		if take, err = e.verified(ctx, c, f, now, formatted, edited); err != nil {
+			return err
+		}
+		o.Unverified = take == nil
 	}
 	o.Formatted = now.apply(take, formatted)
-	o.Lines = ranges(now.lines, read(o.Formatted).lines)
+	result := read(o.Formatted).lines
+	o.Whole, o.Lines = slices.Equal(result, formatted), ranges(now.lines, result)
 	if edit.Check || !o.Changed() {
 		return nil
 	}
 	return f.replace(o.Formatted)
+}
+
+// clean reports whether the text is as the formatter wants it.
+func (e *Engine) clean(ctx context.Context, c Choice, f file, text source) (bool, error) {
+	out, err := e.run(ctx, c, f, text.text())
+	if failure := (*Failure)(nil); errors.As(err, &failure) && !failure.TimedOut {
+		return false, nil // it wasn't even a program
+	}
+	return err == nil && slices.Equal(split(out), text.lines), err
 }
 
 // verified returns the least part of the formatted text that has the edited

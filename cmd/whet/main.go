@@ -118,6 +118,8 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		toolsCommand(),
 		callCommand(),
+		fmtCommand(),
+		trustCommand(),
 		configCommand(),
 		versionCommand(),
 		mcpCommand(),
