@@ -91,10 +91,11 @@ func (e *Engine) timeout() time.Duration {
 	return min(cmp.Or(time.Duration(e.TimeoutMs)*time.Millisecond, defaultTimeout), maxTimeout)
 }
 
-// custom lists the formatters that only the options know.
+// custom lists the formatters that only the options know. One without a command
+// may have lost it for want of trust.
 func (e *Engine) custom() (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(e.Use)) {
-		if !slices.ContainsFunc(table[:], func(r row) bool { return r.name == name }) {
+		if len(e.Use[name].Command) > 0 && !slices.ContainsFunc(table[:], func(r row) bool { return r.name == name }) {
 			names = append(names, name)
 		}
 	}

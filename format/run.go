@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,15 +69,12 @@ func (e *Engine) filter(ctx context.Context, c Choice, f file, text string) (str
 			return out, err
 		}
 	}
-	limit := 4*len(text) + 2<<10
-	out := &limited{max: limit}
-	if err := e.process(ctx, c, strings.NewReader(text), out); err != nil {
-		return "", err
-	}
+	out := &limited{max: 4*len(text) + 2<<10}
+	err := e.process(ctx, c, strings.NewReader(text), out)
 	if out.over {
 		return "", failed(c, "failed: it printed more than four times the text")
 	}
-	return string(out.kept), nil
+	return string(out.kept), err
 }
 
 // process runs the formatter's command to its end.
@@ -131,7 +129,7 @@ func environ(c Choice) []string {
 	return slices.Concat(os.Environ(), []string{"NO_COLOR=1"}, c.Env)
 }
 
-// limited keeps up to max bytes and swallows the rest.
+// limited takes up to max bytes. Who writes more hears that nobody listens.
 type limited struct {
 	kept []byte
 	max  int
@@ -139,9 +137,10 @@ type limited struct {
 }
 
 func (l *limited) Write(p []byte) (int, error) {
-	room := min(len(p), l.max-len(l.kept))
-	l.over = l.over || room < len(p)
-	l.kept = append(l.kept, p[:room]...)
+	if l.over = len(l.kept)+len(p) > l.max; l.over {
+		return 0, io.ErrShortWrite
+	}
+	l.kept = append(l.kept, p...)
 	return len(p), nil
 }
 

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/internal/trust"
 )
@@ -28,19 +31,25 @@ brings. What changes later is not trusted any more; run this again then.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			p, err := open(c, dir)
+			p, err := locate(dir)
 			if err != nil {
 				return err
 			}
 			if revoke {
 				return trust.Revoke(p.worktree)
 			}
+			if show {
+				_, err := p.programs(c)
+				return errors.Join(err, p.showTrust(c))
+			}
+			// The settings first: they say which programs there are.
+			if err := trust.Grant(p.worktree, p.risky(io.Discard)); err != nil {
+				return fmt.Errorf("keeping the trust: %w", err)
+			}
+			p.config = config.Load(p.dir, p.worktree, os.Environ())
 			files, err := p.programs(c)
 			if err != nil {
 				return err
-			}
-			if show {
-				return p.showTrust(c)
 			}
 			if err := trust.Grant(p.worktree, files); err != nil {
 				return fmt.Errorf("keeping the trust: %w", err)
@@ -67,20 +76,28 @@ func (p *place) programs(c *cobra.Command) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]string{}
+	files := p.risky(c.OutOrStdout())
 	for _, name := range found {
 		if trust.Digested(name) {
 			files[name] = trust.Digest(filepath.Join(p.worktree, filepath.FromSlash(name)))
 		}
 		fmt.Fprintln(c.OutOrStdout(), name)
 	}
+	return files, nil
+}
+
+// risky lists the project's settings that run programs on w, and returns their
+// digests by file.
+func (p *place) risky(w io.Writer) map[string]string {
+	files := map[string]string{}
 	for _, r := range p.config.Risky {
-		files[trust.Name(p.worktree, r.File)] = r.Digest
+		name := trust.Name(p.worktree, r.File)
+		files[name] = r.Digest
 		for _, s := range r.Settings {
-			fmt.Fprintf(c.OutOrStdout(), "%s: %s\n", trust.Name(p.worktree, r.File), s)
+			fmt.Fprintf(w, "%s: %s\n", name, s)
 		}
 	}
-	return files, nil
+	return files
 }
 
 func (p *place) showTrust(c *cobra.Command) error {
