@@ -20,19 +20,19 @@ type budget struct{ lines, bytes int }
 // they read: the agent's next edit must match them.
 func (b *budget) note(name string, o Outcome) string {
 	lines := read(o.Formatted).lines
-	var where []string
+	var changed, removed []string
 	var quoted strings.Builder
 	n := 0
 	for _, r := range o.Lines {
-		switch {
-		case r.Last < r.First:
-			where = append(where, fmt.Sprintf("removed some before line %d", r.First))
+		if r.Last < r.First {
+			removed = append(removed, fmt.Sprint(r.First))
 			continue
-		case r.Last == r.First:
-			where = append(where, fmt.Sprint(r.First))
-		default:
-			where = append(where, fmt.Sprintf("%d-%d", r.First, r.Last))
 		}
+		where := fmt.Sprint(r.First)
+		if r.Last > r.First {
+			where += fmt.Sprintf("-%d", r.Last)
+		}
+		changed = append(changed, where)
 		for i := r.First; i <= r.Last; i++ {
 			n++
 			if n <= b.lines {
@@ -40,17 +40,32 @@ func (b *budget) note(name string, o Outcome) string {
 			}
 		}
 	}
-	const most = 8
-	if len(where) > most {
-		where = append(where[:most], "and more")
+	var did []string
+	if changed != nil {
+		did = append(did, "changed "+places(changed))
 	}
-	head := fmt.Sprintf("[format] %s: %s changed lines %s after your edit", name, o.Formatter, strings.Join(where, ", "))
+	if removed != nil {
+		did = append(did, "removed lines before "+places(removed))
+	}
+	head := fmt.Sprintf("[format] %s: %s %s after your edit", name, o.Formatter, strings.Join(did, " and "))
 	if n == 0 || n > b.lines || quoted.Len() > b.bytes {
 		return head + "; read them before the next edit."
 	}
 	b.lines -= n
 	b.bytes -= quoted.Len()
 	return head + "; the file now reads:" + quoted.String()
+}
+
+func places(where []string) string {
+	const most = 8
+	word := "lines "
+	if len(where) == 1 && !strings.Contains(where[0], "-") {
+		word = "line "
+	}
+	if len(where) > most {
+		where = append(where[:most], "and more")
+	}
+	return word + strings.Join(where, ", ")
 }
 
 // compact makes one note of many.

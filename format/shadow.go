@@ -16,36 +16,38 @@ func Rebase(written, formatted, patched []byte) []byte {
 		}
 	}
 	for len(ours) > 0 || len(theirs) > 0 {
-		if len(theirs) == 0 || len(ours) > 0 && ours[0].a1 < theirs[0].a0 {
-			s := ours[0]
-			ours = ours[1:]
-			upTo(s.a0)
-			b.WriteString(strings.Join(f.raw[s.b0:s.b1], ""))
-			i, fi = s.a1, s.b1-s.a1
-			continue
+		// The next change, and all that meet it, are one.
+		var g span
+		if len(theirs) == 0 || len(ours) > 0 && earlier(ours[0], theirs[0]) {
+			g = ours[0]
+		} else {
+			g = theirs[0]
 		}
-		// What meets the next change is one with it.
-		lo, hi, fd, pd := theirs[0].a0, theirs[0].a1, fi, pi
+		fd, pd, patch := fi, pi, false
 		for grown := true; grown; {
 			grown = false
-			for len(ours) > 0 && ours[0].a0 <= hi {
-				lo, hi, fd = min(lo, ours[0].a0), max(hi, ours[0].a1), ours[0].b1-ours[0].a1
+			for len(ours) > 0 && meet(ours[0], g) {
+				g, fd = g.with(ours[0]), ours[0].b1-ours[0].a1
 				ours, grown = ours[1:], true
 			}
-			for len(theirs) > 0 && theirs[0].a0 <= hi {
-				hi, pd = max(hi, theirs[0].a1), theirs[0].b1-theirs[0].a1
+			for len(theirs) > 0 && meet(theirs[0], g) {
+				g, pd, patch = g.with(theirs[0]), theirs[0].b1-theirs[0].a1, true
 				theirs, grown = theirs[1:], true
 			}
 		}
-		upTo(lo)
-		for _, l := range p.lines[lo+pi : hi+pd] {
-			body, ended := strings.CutSuffix(l, "\n")
-			b.WriteString(body)
-			if ended {
-				b.WriteString(f.eol)
+		upTo(g.a0)
+		if patch {
+			for _, l := range p.lines[g.a0+pi : g.a1+pd] {
+				body, ended := strings.CutSuffix(l, "\n")
+				b.WriteString(body)
+				if ended {
+					b.WriteString(f.eol)
+				}
 			}
+		} else {
+			b.WriteString(strings.Join(f.raw[g.a0+fi:g.a1+fd], ""))
 		}
-		i, fi, pi = hi, fd, pd
+		i, fi, pi = g.a1, fd, pd
 	}
 	upTo(len(w.lines))
 	if f.bom {
@@ -53,3 +55,16 @@ func Rebase(written, formatted, patched []byte) []byte {
 	}
 	return []byte(b.String())
 }
+
+func earlier(x, y span) bool { return x.a0 < y.a0 || x.a0 == y.a0 && x.a1 <= y.a1 }
+
+// meet reports whether two changes of one text are about the same lines, or
+// insert at the same place.
+func meet(x, y span) bool {
+	if x.a0 == x.a1 && y.a0 == y.a1 {
+		return x.a0 == y.a0
+	}
+	return x.a0 < y.a1 && y.a0 < x.a1
+}
+
+func (s span) with(o span) span { return span{a0: min(s.a0, o.a0), a1: max(s.a1, o.a1)} }
