@@ -119,6 +119,7 @@ func commands() []*cobra.Command {
 		toolsCommand(),
 		callCommand(),
 		fmtCommand(),
+		loopCommand(),
 		trustCommand(),
 		configCommand(),
 		versionCommand(),
