@@ -131,15 +131,26 @@ func uuid(s string) int {
 	return n
 }
 
-// duration returns the length of a number with a unit of time.
-func duration(s string) int {
+// duration returns the length of numbers with units of time: 1.5 s, 2m30s.
+func duration(s string) (n int) {
+	for {
+		m := quantity(s[n:])
+		if n += m; m == 0 || n == len(s) || digits(s[n:]) == 0 {
+			return n
+		}
+	}
+}
+
+// quantity returns the length of a number with one unit of time.
+func quantity(s string) int {
 	n := digits(s)
-	if n < len(s) && s[n] == '.' {
+	if n > 0 && n < len(s) && s[n] == '.' {
 		n += 1 + digits(s[n+1:])
 	}
 	rest := strings.TrimPrefix(s[n:], " ")
 	for _, unit := range []string{"milliseconds", "millisecond", "microseconds", "seconds", "second", "minutes", "minute", "hours", "hour", "secs", "sec", "mins", "min", "ms", "µs", "us", "ns", "s", "m", "h"} {
-		if tail, ok := strings.CutPrefix(rest, unit); ok && (tail == "" || !wordByte(tail[0]) || tail[0] >= '0' && tail[0] <= '9') {
+		tail, ok := strings.CutPrefix(rest, unit)
+		if ok && n > 0 && (tail == "" || !wordByte(tail[0]) || digits(tail) > 0) {
 			return len(s) - len(tail)
 		}
 	}

@@ -281,14 +281,15 @@ func (t *transcript) openCode(ms []exported) {
 }
 
 // hashed reads a session of steps [tool, call, result, normal result, mutating,
-// bytes of the result].
+// bytes of the result]. The three in the middle are digests, or numbers that
+// stand for them in this session.
 func hashed(v item) Recording {
 	r := Recording{Name: strings.TrimPrefix(v.Corpus+"/"+v.Session, "/")}
 	for _, s := range v.Steps {
 		if len(s) < 6 {
 			continue
 		}
-		text := func(i int) string { x, _ := s[i].(string); return x }
+		text := func(i int) string { return fmt.Sprint(s[i]) }
 		number := func(i int) float64 { x, _ := s[i].(float64); return x }
 		r.Events = append(r.Events, Event{
 			Step:  Step{Tool: text(0), Call: text(1), Loose: text(1), Result: text(2), Normal: text(3), Mutates: number(4) != 0, Shell: text(0) == "bash"},
