@@ -71,7 +71,7 @@ func (ps Properties) MarshalJSON() ([]byte, error) {
 
 // field is one parameter of a tool, as its struct field declares it.
 type field struct {
-	index    int
+	index    []int // of the struct field, through embedded structs
 	name     string
 	names    []string // plain spellings: the name's and its aliases'
 	doc, eg  string
@@ -96,6 +96,13 @@ func fieldsOf(t reflect.Type) []field {
 		sf := t.Field(i)
 		name, opts, _ := strings.Cut(sf.Tag.Get("json"), ",")
 		inline := sf.Tag.Get("inline") == "true"
+		if sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct {
+			for _, f := range fieldsOf(sf.Type) {
+				f.index = append([]int{i}, f.index...)
+				fs = append(fs, f)
+			}
+			continue
+		}
 		if !sf.IsExported() || name == "-" && !inline {
 			continue
 		}
@@ -103,7 +110,7 @@ func fieldsOf(t reflect.Type) []field {
 			name = sf.Name
 		}
 		f := field{
-			index: i, name: name, typ: sf.Type,
+			index: []int{i}, name: name, typ: sf.Type,
 			doc: sf.Tag.Get("doc"), eg: sf.Tag.Get("eg"),
 			names:    []string{plain(name)},
 			userOnly: sf.Tag.Get("layer") == "user",

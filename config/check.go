@@ -54,6 +54,7 @@ func (c *checker) object(v *hujson.Value, s *whet.Schema, path string) bool {
 			continue
 		case sub.Trusted && c.project && !c.trusted:
 			c.wrong(&m.Name, "", "%s runs a program and comes from the project; it is ignored until you look at it and run `whet trust`", at)
+			c.l.Problems[len(c.l.Problems)-1].Untrusted = true
 			continue
 		}
 		seen[name] = true

@@ -12,6 +12,7 @@ import (
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/internal/trust"
+	"github.com/whet-dev/whet/kit"
 )
 
 func trustCommand() *cobra.Command {
@@ -46,7 +47,7 @@ brings. What changes later is not trusted any more; run this again then.`,
 			if err := trust.Grant(p.worktree, p.risky(io.Discard)); err != nil {
 				return fmt.Errorf("keeping the trust: %w", err)
 			}
-			p.config = config.Load(p.dir, p.worktree, os.Environ())
+			p.config = config.Load[kit.Config](p.dir, p.worktree, os.Environ())
 			files, err := p.programs(c)
 			if err != nil {
 				return err
