@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc"},
 	{"cmd/whet/hookfirst"},
-	{"bench/hook", "cmd/whet"},
+	{"bench/format", "bench/hook", "cmd/whet"},
 }
 
 // wiring are the only files of a feature that may import the kernel or the
