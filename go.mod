@@ -21,6 +21,8 @@ require (
 	golang.org/x/term v0.47.0
 	golang.org/x/text v0.44.0
 	golang.org/x/tools v0.52.0
+	mvdan.cc/editorconfig v0.3.0
+	mvdan.cc/sh/v3 v3.14.1
 )
 
 require (
