@@ -96,7 +96,7 @@ func demoSteps() []demoStep {
 			check: func(r demoResult) error {
 				got, file := r.results[0], r.file("greet/greet.go")
 				return cmp.Or(
-					want(!got.Failed && strings.Contains(got.Text, "formatted"), "a note that it was formatted", got.Text),
+					want(!got.Failed && strings.Contains(got.Text, "gofmt changed lines"), "a note that it was formatted", got.Text),
 					want(file == "package greet\n\nfunc Hello(name string) string {\n\treturn \"hello, \" + name\n}\n", "gofmt's layout", file),
 				)
 			},
