@@ -121,7 +121,9 @@ func extractMain(ctx context.Context, doc *html.Node, again func() *html.Node) e
 
 // price is what the page asks for what it sells, "" if it sells nothing.
 func price(body *html.Node) string {
-	n := first(body, func(n *html.Node) bool { return attr(n, "itemprop") == "price" || hasClass(n, "price", "product-price") })
+	n := first(body, func(n *html.Node) bool {
+		return attr(n, "itemprop") == "price" || hasClass(n, "price", "product-price")
+	})
 	if n == nil {
 		return ""
 	}
