@@ -9,9 +9,11 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/applypatch"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/kit/guards"
 	"github.com/whet-dev/whet/search"
+	"github.com/whet-dev/whet/webfetch"
 )
 
 // Config is all of whet's settings. The zero value is the default.
@@ -19,7 +21,9 @@ type Config struct {
 	Schema string `json:"$schema,omitempty" doc:"address of the JSON Schema, for editors"`
 	Tools  Tools  `json:"tools,omitzero" doc:"which tools whet offers"`
 	guards.Config
-	Agent agent.Settings `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`
+	Webfetch webfetch.Options `json:"webfetch,omitzero" doc:"fetching of web pages"`
+	Network  webfetch.Network `json:"network,omitzero" doc:"what may be reached"`
+	Agent    agent.Settings   `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`
 }
 
 // Tools says which tools whet offers.
@@ -40,14 +44,16 @@ func Schema() ([]byte, error) {
 func New(l *config.Loaded[Config], log *slog.Logger) *whet.Kit {
 	k := &whet.Kit{Log: log, Guards: guards.New(l.Config.Config, l.Report)}
 	if !l.Inert {
-		k.Tools = slices.DeleteFunc(tools(), func(t whet.Tool) bool { return slices.Contains(l.Config.Tools.Disabled, t.Name) })
+		k.Tools = slices.DeleteFunc(tools(l.Config), func(t whet.Tool) bool { return slices.Contains(l.Config.Tools.Disabled, t.Name) })
 	}
 	return k
 }
 
 // tools lists every tool.
-func tools() []whet.Tool {
+func tools(c Config) []whet.Tool {
 	return slices.Concat(
+		[]whet.Tool{applypatch.Tool(c.ApplyPatch)},
 		search.Tools(),
+		webfetch.Tools(Fetching(c)),
 	)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet/kit"
 	"github.com/whet-dev/whet/webfetch"
 )
 
@@ -43,7 +44,15 @@ names localhost, 127.0.0.1 or [::1].`,
 			if c.Flags().Changed("max-age") {
 				r.MaxAge = &maxAge
 			}
-			o := webfetch.Options{Version: version, BinaryDir: out, Network: webfetch.Network{Loopback: webfetch.Loopback(loopback)}}
+			place, err := open(c, "")
+			if err != nil {
+				return err
+			}
+			o := kit.Fetching(place.config.Config)
+			o.Version, o.BinaryDir = version, out
+			if c.Flags().Changed("loopback") {
+				o.Network.Loopback = webfetch.Loopback(loopback)
+			}
 			if !noCache {
 				o.CacheDir = cacheDir()
 			}
@@ -64,6 +73,7 @@ names localhost, 127.0.0.1 or [::1].`,
 	f.DurationVar(&timeout, "timeout", 30*time.Second, "give up after this long, at most 2m")
 	f.BoolVar(&r.WholePage, "whole", false, "the whole page, not only its main content")
 	f.StringVar(&r.Find, "find", "", "only the sections that match these `words` best")
+	f.StringVar(&r.Prompt, "prompt", "", "answer this `question` about the page, by webfetch.model of the configuration or its best sections")
 	f.StringVar(&r.Section, "section", "", "only the section with this `heading` or #fragment")
 	f.StringVar(&r.Selector, "selector", "", "only what this CSS `selector` matches")
 	f.IntVar(&r.StartIndex, "start", 0, "begin at this `character`")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/applypatch"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/loop"
@@ -16,8 +17,9 @@ import (
 
 // Config is the part of whet's settings that guards need.
 type Config struct {
-	LoopGuard loop.Options   `json:"loopGuard,omitzero" doc:"the guard against repeated calls"`
-	Formatter format.Options `json:"formatter,omitzero" doc:"formatting of edited files"`
+	LoopGuard  loop.Options       `json:"loopGuard,omitzero" doc:"the guard against repeated calls"`
+	Formatter  format.Options     `json:"formatter,omitzero" doc:"formatting of edited files"`
+	ApplyPatch applypatch.Options `json:"applyPatch,omitzero" doc:"rescue and application of patches"`
 }
 
 // New returns the guards as configured. Those of a kit run top to bottom
@@ -29,7 +31,8 @@ func New(c Config, r config.Report) []whet.Guard {
 	return []whet.Guard{
 		search.PathGuard(), // cheap refusals first
 		configNotice(r.Problems),
-		format.Guard(c.Formatter), // after edits
+		applypatch.Guard(c.ApplyPatch), // rewrites arguments
+		format.Guard(c.Formatter),      // after edits
 		// The loop guard is innermost: it must count what really ran, and see the
 		// tool's own text before the others add notes that differ.
 		loop.Guard(c.LoopGuard),
@@ -37,12 +40,12 @@ func New(c Config, r config.Report) []whet.Guard {
 }
 
 // configNotice tells the agent once a session that a configuration file has
-// been left out, so that a person hears of it.
+// been left out, or needs a person's trust, so that a person hears of it.
 func configNotice(problems []config.Problem) whet.Guard {
 	g := whet.Guard{Name: "config"}
 	var lost []string
 	for _, p := range problems {
-		if p.Syntax {
+		if p.Syntax || p.Untrusted {
 			lost = append(lost, p.String())
 		}
 	}

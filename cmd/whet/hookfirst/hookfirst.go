@@ -18,6 +18,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/config"
@@ -31,7 +32,7 @@ func init() {
 		return
 	}
 	if d, err := hook.Lookup(os.Args[2]); err == nil {
-		os.Exit(exitCode(answer(context.Background(), d, os.Stdin, os.Stdout)))
+		os.Exit(exitCode(answer(context.Background(), d, newImpatient(os.Stdin), os.Stdout)))
 	}
 }
 
@@ -42,6 +43,30 @@ func exitCode(err error) int {
 	}
 	fmt.Fprintln(os.Stderr, "whet:", err)
 	return 1
+}
+
+// idle is how long the host may be silent before its event is complete.
+const idle = 2 * time.Second
+
+// impatient ends the process when a read has brought nothing for too long.
+// A reading goroutine and a select would be the usual way, and would cost a
+// thread at each start.
+type impatient struct {
+	r     io.Reader
+	timer *time.Timer
+}
+
+func newImpatient(r io.Reader) impatient {
+	return impatient{r, time.AfterFunc(idle, func() {
+		os.Exit(exitCode(fmt.Errorf("hook: no complete JSON on standard input after %v of silence", idle)))
+	})}
+}
+
+func (i impatient) Read(p []byte) (int, error) {
+	i.timer.Reset(idle)
+	n, err := i.r.Read(p)
+	i.timer.Stop()
+	return n, err
 }
 
 // Run is the command "whet hook" for whatever init has not answered.
