@@ -48,7 +48,6 @@ type document struct {
 	LLMsError string
 
 	Binary *binaryFile
-	Robots string
 
 	Stored, Expires time.Time
 	Vary            bool
