@@ -32,6 +32,7 @@ type document struct {
 	Signals   []string
 	Notes     []string
 
+	Declared    string // charset of the header
 	Charset     string
 	Guessed     bool
 	Warning     string

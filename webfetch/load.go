@@ -303,6 +303,7 @@ func (f *Fetcher) read(ctx context.Context, w *wire, r *Request, conditional boo
 		d.Expires = d.Stored.Add(ttl)
 	}
 	d.Vary = strings.Contains(strings.ToLower(w.Header.Get("Vary")), "accept") && !strings.EqualFold(w.Header.Get("Vary"), "accept-encoding")
+	d.Declared = clip(params["charset"], 40)
 	if err := f.readBody(ctx, d, w, r, params["charset"]); err != nil {
 		return nil, err
 	}
