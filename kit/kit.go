@@ -36,7 +36,7 @@ func New(l *config.Loaded, log *slog.Logger) *whet.Kit {
 
 // tools lists every tool.
 func tools() []whet.Tool {
-	return []whet.Tool{}
+	return slices.Concat(search.Tools())
 }
 
 // configNotice tells the agent once a session that a configuration file has
