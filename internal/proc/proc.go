@@ -1,0 +1,134 @@
+// Package proc runs one child process to its end: with a time limit, a cap on
+// what it may print, and nothing of it left running afterwards.
+//
+// The child leads a session of its own, without a terminal, and reads nothing
+// from standard input, so that it can neither wait for a person nor be reached
+// by the terminal's Ctrl-C: whoever calls [Run] ends it by its context. It is
+// not a way to start daemons: what the child leaves behind is ended too.
+package proc
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// A Command says what to run.
+type Command struct {
+	Path      string   // program, looked up in PATH if it has no separator
+	Args      []string // without the program's name
+	Dir       string
+	Env       []string      // nil means this process's own
+	Timeout   time.Duration // 0 means none but the context's
+	MaxOutput int           // bytes of output kept; 0 means 64 KiB
+}
+
+// A Result is how a child ended.
+type Result struct {
+	Output   []byte // standard output and error as they came, the middle cut out if there was too much
+	Cut      int64  // bytes that were cut out of Output
+	Code     int    // exit code; -1 if it was killed
+	TimedOut bool
+	Left     int // processes that outlived the child and were ended
+	Took     time.Duration
+}
+
+const (
+	defaultMaxOutput = 64 << 10
+	// grace is how long a child that was asked to end may take to do so, and
+	// drain how long output may still arrive after the child's own end.
+	grace = 2 * time.Second
+	drain = 200 * time.Millisecond
+)
+
+// Run starts c and waits for its end. The error says that it couldn't be
+// started, or that ctx ended first (then it is ctx's cause, and the Result
+// holds what was printed so far). A child that fails or runs out of time is
+// not an error: see the Result.
+func Run(ctx context.Context, c Command) (Result, error) {
+	if err := ctx.Err(); err != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return Result{}, err
+	}
+	defer r.Close()
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, w, w
+	cmd.Env = c.Env
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	start := time.Now()
+	t, err := startTree(cmd)
+	w.Close()
+	if err != nil {
+		return Result{}, err
+	}
+	defer t.release()
+
+	out := capture{max: c.MaxOutput}
+	if out.max <= 0 {
+		out.max = defaultMaxOutput
+	}
+	var wg sync.WaitGroup
+	eof := make(chan struct{})
+	wg.Go(func() { out.readFrom(r); close(eof) })
+
+	res, err := wait(ctx, cmd, t, c.Timeout)
+	select {
+	case <-eof:
+	case <-time.After(drain):
+	}
+	res.Left = t.kill()
+	select {
+	case <-eof:
+	case <-time.After(drain): // something unreachable still holds the pipe
+		r.Close()
+	}
+	wg.Wait()
+	res.Output, res.Cut, res.Took = out.bytes(), out.cut, time.Since(start)
+	return res, err
+}
+
+// wait waits for the child, and ends it when time is up: politely first.
+func wait(ctx context.Context, cmd *exec.Cmd, t *tree, timeout time.Duration) (res Result, err error) {
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	var limit <-chan time.Time
+	if timeout > 0 {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		limit = timer.C
+	}
+	var waitErr error
+	select {
+	case waitErr = <-ended:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+		waitErr = stop(t, ended)
+	case <-limit:
+		res.TimedOut = true
+		waitErr = stop(t, ended)
+	}
+	res.Code = cmd.ProcessState.ExitCode()
+	if exit := (*exec.ExitError)(nil); err == nil && waitErr != nil && !errors.As(waitErr, &exit) {
+		err = waitErr
+	}
+	return res, err
+}
+
+func stop(t *tree, ended <-chan error) error {
+	t.terminate()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(grace):
+	}
+	t.kill()
+	return <-ended
+}
