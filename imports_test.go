@@ -18,8 +18,8 @@ const module = "github.com/whet-dev/whet"
 // ARCHITECTURE.md draws this table.
 var layers = [][]string{
 	{"."}, // the kernel
-	{"internal/atomicfile", "internal/measure", "internal/pathflavor", "internal/peer", "internal/project", "internal/state", "internal/walk"},
-	{"format", "loop", "search"}, // features: they don't know each other
+	{"internal/atomicfile", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/state", "internal/walk"},
+	{"astgrep", "format", "loop", "search"}, // features: they don't know each other
 	{"config"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc"},

@@ -61,7 +61,8 @@ type finding struct {
 	selection
 	reading
 	reason string // why it is not all; "" if it is
-	warned bool   // the engine found an error in the pattern
+	warned bool   // a part of the pattern could not be parsed
+	sound  bool   // the pattern is code as it stands
 	hint   string
 }
 
@@ -77,6 +78,7 @@ func (s *searcher) find(ctx context.Context, need int) (*finding, error) {
 		return nil, err
 	}
 	var first *finding
+	sound := err == nil && strict.tree != nil && !strict.tree.broken()
 	if err == nil && (strict.tree == nil || !strict.tree.broken()) {
 		if first, err = s.once(ctx, strict, need); err != nil || first.total > 0 || first.reason != "" {
 			return first, err
@@ -87,7 +89,7 @@ func (s *searcher) find(ctx context.Context, need int) (*finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		if f.total > 0 {
+		if f.sound = sound; f.total > 0 {
 			return f, nil
 		}
 	}
@@ -108,6 +110,11 @@ func (s *searcher) find(ctx context.Context, need int) (*finding, error) {
 
 // once searches for one reading of the pattern.
 func (s *searcher) once(ctx context.Context, r reading, need int) (*finding, error) {
+	if s.q.Rewrite != nil && r.tree != nil {
+		if err := checkRewrite(*s.q.Rewrite, r.tree.vars()); err != nil {
+			return nil, err
+		}
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	f := &finding{reading: r, collector: newCollector(need, func() { stop(errEnough) })}

@@ -57,7 +57,8 @@ type searchInput struct {
 	Offset     int      `json:"offset,omitempty" doc:"matches to skip, to see what a limit has cut" min:"0"`
 }
 
-func (t *tools) search(ctx context.Context, c *whet.Call, in searchInput) (*Answer, error) {
+// search answers with an *Answer or, if there is a rewrite, what that would do.
+func (t *tools) search(ctx context.Context, c *whet.Call, in searchInput) (fmt.Stringer, error) {
 	q := Query{
 		Globs: in.Globs, Lang: in.Lang, Pattern: in.Pattern, Selector: in.Selector, Strictness: in.Strictness,
 		Rule: in.Rule, Rewrite: in.Rewrite, Context: in.Context, Limit: in.Limit, Offset: in.Offset,
@@ -66,8 +67,13 @@ func (t *tools) search(ctx context.Context, c *whet.Call, in searchInput) (*Answ
 	if err != nil {
 		return nil, err
 	}
-	a, err := Search(ctx, e, q)
-	return a, named(c.Tool, err)
+	var out fmt.Stringer
+	if in.Rewrite != nil {
+		out, err = Replace(ctx, e, q, ReplaceOptions{})
+	} else {
+		out, err = Search(ctx, e, q)
+	}
+	return out, named(c.Tool, err)
 }
 
 type replaceInput struct {

@@ -7,16 +7,18 @@ import (
 	"encoding/json"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/astgrep"
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/loop"
 )
 
 // Config is all of whet's settings. The zero value is the default.
 type Config struct {
-	Schema    string         `json:"$schema,omitempty" doc:"address of the JSON Schema, for editors"`
-	Tools     Tools          `json:"tools,omitzero" doc:"which tools whet offers"`
-	LoopGuard loop.Options   `json:"loopGuard,omitzero" doc:"the guard against repeated calls"`
-	Formatter format.Options `json:"formatter,omitzero" doc:"formatting of edited files"`
+	Schema    string          `json:"$schema,omitempty" doc:"address of the JSON Schema, for editors"`
+	Tools     Tools           `json:"tools,omitzero" doc:"which tools whet offers"`
+	AstGrep   astgrep.Options `json:"astgrep,omitzero" doc:"structural search and rewriting"`
+	LoopGuard loop.Options    `json:"loopGuard,omitzero" doc:"the guard against repeated calls"`
+	Formatter format.Options  `json:"formatter,omitzero" doc:"formatting of edited files"`
 }
 
 // Tools says which tools whet offers.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/astgrep"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/loop"
@@ -22,7 +23,7 @@ func New(l *config.Loaded, log *slog.Logger) *whet.Kit {
 		return k
 	}
 	cfg := l.Config
-	k.Tools = slices.DeleteFunc(tools(), func(t whet.Tool) bool { return slices.Contains(cfg.Tools.Disabled, t.Name) })
+	k.Tools = slices.DeleteFunc(tools(cfg), func(t whet.Tool) bool { return slices.Contains(cfg.Tools.Disabled, t.Name) })
 	k.Guards = []whet.Guard{ // top to bottom before a call, bottom to top after it
 		search.PathGuard(), // cheap refusals first
 		configNotice(l.Problems),
@@ -35,8 +36,11 @@ func New(l *config.Loaded, log *slog.Logger) *whet.Kit {
 }
 
 // tools lists every tool.
-func tools() []whet.Tool {
-	return slices.Concat(search.Tools())
+func tools(cfg config.Config) []whet.Tool {
+	return slices.Concat(
+		search.Tools(),
+		astgrep.Tools(cfg.AstGrep, astgrep.Deps{Locate: search.Locate, Commit: commit}),
+	)
 }
 
 // configNotice tells the agent once a session that a configuration file has
