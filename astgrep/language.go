@@ -14,7 +14,9 @@ type language struct {
 	hosts   []string // of files of other languages that may hold it
 	root    string   // kind of the node that is a whole file
 	// exact says that the language's keywords have one spelling, so that one in
-	// a pattern must stand in a file just so.
+	// a pattern must stand in a file just so, and that its identifiers are whole
+	// words. CSS has parts of words for identifiers, after a number or in what
+	// it can't parse.
 	exact bool
 	// wraps are fragments of code in which a pattern may be read, "@" standing
 	// for it, if it isn't one complete node alone or means another thing there.

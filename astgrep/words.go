@@ -38,7 +38,7 @@ func (r reading) needles(lang language) (out []needle) {
 			return // matches do without
 		}
 		if n.text != "" && !n.meta {
-			out = add(out, n.text, strings.Contains(n.kind, "identifier"))
+			out = add(out, n.text, lang.exact && strings.Contains(n.kind, "identifier"))
 		}
 		afterMulti := false // tokens that follow $$$ are skipped, not compared
 		for _, c := range n.children {
