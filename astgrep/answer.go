@@ -100,11 +100,14 @@ func (m *rawMatch) match(context int) Match {
 		out.bind(name, m.span(vs))
 	}
 	if context > 0 {
-		lines := strings.Split(strings.TrimSuffix(m.Lines, "\n"), "\n")
+		lines := strings.Split(m.Lines, "\n")
 		first := min(context, m.Range.Start.Line)
 		last := first + m.Range.End.Line - m.Range.Start.Line
 		if last < len(lines) {
 			out.before, out.after = lines[:first], lines[last+1:]
+			if n := len(out.after); n > 0 && out.after[n-1] == "" { // it may be no line but the end
+				out.after = out.after[:n-1]
+			}
 		}
 	}
 	return out

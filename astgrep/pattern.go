@@ -54,17 +54,6 @@ func (n *node) source() string {
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// vars returns the names of the meta-variables that bind: "$A" and "$$$ARGS".
-func (n *node) vars() (names []string) {
-	n.walk(func(n *node) bool {
-		if name := strings.TrimLeft(n.text, "$"); n.meta && name != "" && name[0] != '_' {
-			names = append(names, n.text)
-		}
-		return true
-	})
-	return names
-}
-
 // A reading is how a pattern is read.
 type reading struct {
 	pattern    string
@@ -73,6 +62,27 @@ type reading struct {
 	tree       *node // nil if the engine's account of it could not be read
 	// context is what a pattern was put in to be read, if it was.
 	context string
+	rule    string // in place of the pattern
+}
+
+// vars returns the meta-variables that bind: "$A" and "$$$ARGS".
+func (r reading) vars() (names []string) {
+	all := variables(r.pattern)
+	if r.tree != nil {
+		all = nil
+		r.tree.walk(func(n *node) bool {
+			if n.meta {
+				all = append(all, n.text)
+			}
+			return true
+		})
+	}
+	for _, v := range all {
+		if name := strings.TrimLeft(v, "$"); name != "" && name[0] != '_' {
+			names = append(names, v)
+		}
+	}
+	return names
 }
 
 // read asks the engine how it reads the pattern. A pattern that it refuses is
@@ -102,7 +112,10 @@ func parseTree(text string) *node {
 	if !ok {
 		return nil
 	}
-	text, _, _ = strings.Cut(text, "\n\n")
+	if i := strings.LastIndex(text, "\n\nWarning: "); i >= 0 {
+		text = text[:i]
+	}
+	text = strings.TrimRight(text, "\n")
 	var path []*node
 	for line := range strings.SplitSeq(text, "\n") {
 		rest := strings.TrimLeft(line, " ")

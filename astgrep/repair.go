@@ -3,6 +3,7 @@ package astgrep
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -42,6 +43,9 @@ func (s *searcher) repairs(ctx context.Context, strict reading) []reading {
 		seen[shape(strict.tree)] = true
 	}
 	var out []reading
+	if s.lang.name == "json" {
+		out = append(out, jsonPair(pattern)...)
+	}
 	for _, r := range tries {
 		if r.tree == nil {
 			continue
@@ -118,6 +122,16 @@ func completions(lang, pattern string) []string {
 	return nil
 }
 
+// jsonPair reads a key with a meta-variable for its value, which is no JSON.
+func jsonPair(pattern string) []reading {
+	m := regexp.MustCompile(`^("(?:[^"\\]|\\.)*")\s*:\s*(\$[A-Z_][A-Z0-9_]*)$`).FindStringSubmatch(pattern)
+	if m == nil {
+		return nil
+	}
+	rule := fmt.Sprintf("{kind: pair, all: [{has: {field: key, pattern: %s}}, {has: {field: value, pattern: %s}}]}", yamlString(m[1]), m[2])
+	return []reading{{pattern: pattern, rule: rule, context: rule}}
+}
+
 // isBareFunction tells whether the pattern is a function's head without
 // parameters and body.
 func isBareFunction(pattern string) bool {
@@ -157,6 +171,8 @@ func (r reading) note() string {
 	switch {
 	case r.context == "":
 		return ""
+	case r.rule != "":
+		return fmt.Sprintf("(the pattern alone finds nothing; it was read as the rule %s)", printable(r.rule))
 	case r.selector == "":
 		return fmt.Sprintf("(the pattern alone finds nothing; it was read as %s)", quote(r.pattern))
 	}

@@ -112,11 +112,6 @@ func (s *searcher) plan(f *finding) (*Replacement, error) {
 		r.none, err = s.answer(f)
 		return r, err
 	}
-	if s.q.Rule != "" {
-		if err := checkRewrite(*s.q.Rewrite, boundBy(raw)); err != nil {
-			return nil, err
-		}
-	}
 	size := 0
 	for len(raw) > 0 {
 		n := slices.IndexFunc(raw, func(m rawMatch) bool { return m.File != raw[0].File })
@@ -162,27 +157,6 @@ func (r *Replacement) add(s *searcher, ms []rawMatch, err *error) int {
 	r.all = append(r.all, changes...)
 	r.edits = append(r.edits, Edit{path, old, text})
 	return len(old) + len(text)
-}
-
-// boundBy returns the meta-variables that some match binds.
-func boundBy(ms []rawMatch) (names []string) {
-	seen := map[string]bool{}
-	for _, m := range ms {
-		for n := range m.Vars.Single {
-			seen["$"+n] = true
-		}
-		for n := range m.Vars.Multi {
-			seen["$$$"+n] = true
-		}
-		for n := range m.Vars.Transformed {
-			seen["$"+n] = true
-		}
-	}
-	for n := range seen {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // String is the rewrite for a model.

@@ -192,32 +192,37 @@ func reindent(value, from, to string) string {
 	return strings.Join(lines, "\n")
 }
 
-// unknownVars returns the meta-variables of a rewrite that nothing binds.
-func unknownVars(rewrite string, bound []string) (unknown []string) {
-	for i := 0; i < len(rewrite); {
-		name, n := variable(rewrite[i:])
-		if n == 0 {
-			i++
-			continue
+// variables returns the meta-variables in text.
+func variables(text string) (names []string) {
+	for i := 0; i < len(text); {
+		name, n := variable(text[i:])
+		if n > 0 {
+			names = append(names, name)
 		}
-		i += n
-		if !strings.HasPrefix(name, "$$$") {
-			name = "$" + strings.TrimLeft(name, "$")
-		}
-		ok := slices.ContainsFunc(bound, func(b string) bool {
-			return b == name || strings.HasPrefix(b, "$$") && !strings.HasPrefix(b, "$$$") && b[1:] == name
-		})
-		if !ok && !slices.Contains(unknown, name) {
-			unknown = append(unknown, name)
-		}
+		i += max(n, 1)
 	}
-	return unknown
+	return names
+}
+
+// single is the form in which one-node variables are the same: $$A binds what
+// $A stands for.
+func single(name string) string {
+	if strings.HasPrefix(name, "$$$") {
+		return name
+	}
+	return "$" + strings.TrimLeft(name, "$")
 }
 
 // checkRewrite refuses a rewrite with meta-variables that the pattern doesn't
 // bind: the engine would drop them in silence.
 func checkRewrite(rewrite string, bound []string) error {
-	unknown := unknownVars(rewrite, bound)
+	var unknown []string
+	for _, v := range variables(rewrite) {
+		known := slices.ContainsFunc(bound, func(b string) bool { return single(b) == single(v) })
+		if !known && !slices.Contains(unknown, v) {
+			unknown = append(unknown, v)
+		}
+	}
 	if len(unknown) == 0 {
 		return nil
 	}

@@ -70,7 +70,7 @@ type finding struct {
 // nothing, for what else it may have meant.
 func (s *searcher) find(ctx context.Context, need int) (*finding, error) {
 	if s.q.Rule != "" {
-		return s.once(ctx, reading{}, need)
+		return s.once(ctx, reading{rule: s.q.Rule}, need)
 	}
 	strict, err := s.read(ctx, s.lang, reading{pattern: s.q.Pattern, selector: s.q.Selector, strictness: s.q.Strictness})
 	why, wrong := refused(err)
@@ -110,8 +110,8 @@ func (s *searcher) find(ctx context.Context, need int) (*finding, error) {
 
 // once searches for one reading of the pattern.
 func (s *searcher) once(ctx context.Context, r reading, need int) (*finding, error) {
-	if s.q.Rewrite != nil && r.tree != nil {
-		if err := checkRewrite(*s.q.Rewrite, r.tree.vars()); err != nil {
+	if s.q.Rewrite != nil && r.rule == "" { // in a rule the engine checks it
+		if err := checkRewrite(*s.q.Rewrite, r.vars()); err != nil {
 			return nil, err
 		}
 	}
@@ -119,7 +119,7 @@ func (s *searcher) once(ctx context.Context, r reading, need int) (*finding, err
 	defer stop(nil)
 	f := &finding{reading: r, collector: newCollector(need, func() { stop(errEnough) })}
 	needles := r.needles(s.lang)
-	if s.q.Whole || s.q.Rule != "" {
+	if s.q.Whole {
 		needles = nil
 	}
 	if s.isAbsent(needles) {
@@ -194,8 +194,8 @@ func (s *searcher) hand(ctx context.Context, f *finding) error {
 
 func (s *searcher) args(r reading) ([]string, error) {
 	args := []string{"run", "--lang=" + s.lang.name, "--pattern=" + r.pattern}
-	if s.q.Rule != "" {
-		rule, err := fullRule(s.q.Rule, s.lang.name, s.q.Rewrite)
+	if r.rule != "" {
+		rule, err := fullRule(r.rule, s.lang.name, s.q.Rewrite)
 		if err != nil {
 			return nil, err
 		}

@@ -19,8 +19,6 @@ type rawMatch struct {
 	Vars        struct {
 		Single map[string]rawVar   `json:"single"`
 		Multi  map[string][]rawVar `json:"multi"`
-		// Transformed are the variables that a rule makes of others.
-		Transformed map[string]json.RawMessage `json:"transformed"`
 	} `json:"metaVariables"`
 }
 
