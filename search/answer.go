@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // An Answer is what [Grep] found.
@@ -20,10 +21,13 @@ type Answer struct {
 	Searched   int         `json:"searched"`             // files
 	Skipped    Skipped     `json:"skipped"`              // known if nothing was found
 	Partial    bool        `json:"partial"`              // ended before all was searched
+	Denied     bool        `json:"denied,omitempty"`     // some file or directory could not be read
 	Unreadable []string    `json:"unreadable,omitempty"` // matched, then could not be read
 	Engine     string      `json:"engine"`
 
 	query   *Query
+	pattern *pattern
+	took    time.Duration
 	leftOut *leftOut
 	named   string // the one file that was asked for
 	binary  bool   // it is binary
@@ -60,7 +64,7 @@ func (a *Answer) String() string {
 	case a.query.Output == Content:
 		fmt.Fprintf(&b, "Found %s in %s\n", plural(a.Total, "match"), plural(a.Files, "file"))
 		a.content(&b)
-		a.cut(&b, a.query.Offset, len(a.Matches), a.Total)
+		b.WriteString(bracketed(a.cut(a.query.Offset, len(a.Matches), a.Total)))
 	default:
 		fmt.Fprintf(&b, "Found %s in %s\n", plural(a.Total, "match"), plural(a.Files, "file"))
 		for _, f := range a.Found {
@@ -70,26 +74,71 @@ func (a *Answer) String() string {
 			}
 			b.WriteByte('\n')
 		}
-		a.cut(&b, a.query.Offset, len(a.Found), a.Files)
+		b.WriteString(bracketed(a.cut(a.query.Offset, len(a.Found), a.Files)))
 	}
-	for _, p := range a.Unreadable {
-		fmt.Fprintf(&b, "(%s could not be read again)\n", Printable(p))
-	}
-	if a.Partial {
-		fmt.Fprintf(&b, "(partial: the search was stopped after %s, before all files were searched; narrow the path or the include)\n", a.query.Timeout)
+	for _, n := range a.notes() {
+		fmt.Fprintf(&b, "(%s)\n", n)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func (a *Answer) cut(b *strings.Builder, offset, shown, all int) {
-	switch {
-	case shown == 0:
-		fmt.Fprintf(b, "(offset %s is past the last of %s)\n", thousands(offset), thousands(all))
-	case a.Truncated && offset > 0:
-		fmt.Fprintf(b, "(showing %s to %s of %s; narrow the pattern or pass offset=%d)\n", thousands(offset+1), thousands(offset+shown), thousands(all), a.Next)
-	case a.Truncated:
-		fmt.Fprintf(b, "(showing %s of %s; narrow the pattern or pass offset=%d)\n", thousands(shown), thousands(all), a.Next)
+// Notes tells what else a person should know of an answer that isn't empty:
+// what isn't shown, and why.
+func (a *Answer) Notes() []string {
+	shown, all := len(a.Matches), a.Total
+	if a.query.Output != Content {
+		shown, all = len(a.Found), a.Files
 	}
+	out := a.notes()
+	if c := a.cut(a.query.Offset, shown, all); c != "" {
+		out = append([]string{c}, out...)
+	}
+	return out
+}
+
+func (a *Answer) notes() (out []string) {
+	for _, p := range a.Unreadable {
+		out = append(out, Printable(p)+" could not be read again")
+	}
+	if a.Denied && a.Total > 0 {
+		out = append(out, "partial: some files or directories could not be read")
+	}
+	if a.Partial {
+		out = append(out, fmt.Sprintf("partial: the search was stopped after %s, before all files were searched; narrow the path or the include", a.took))
+	}
+	return out
+}
+
+// Spans returns where the pattern matches in a text of the answer, for
+// highlighting: pairs of first byte and byte after the last.
+func (a *Answer) Spans(text string) (out [][2]int) {
+	line := []byte(text)
+	for from := 0; from < len(line); {
+		start, end := a.pattern.find(line, from)
+		if start < 0 {
+			break
+		}
+		if end > start {
+			out = append(out, [2]int{start, end})
+		}
+		from = max(end, from+1)
+	}
+	return out
+}
+
+// cut says what part is shown, "" if all is.
+func (a *Answer) cut(offset, shown, all int) string {
+	switch {
+	case a.binary:
+		return ""
+	case shown == 0:
+		return fmt.Sprintf("offset %s is past the last of %s", thousands(offset), thousands(all))
+	case a.Truncated && offset > 0:
+		return fmt.Sprintf("showing %s to %s of %s; narrow the pattern or pass offset=%d", thousands(offset+1), thousands(offset+shown), thousands(all), a.Next)
+	case a.Truncated:
+		return fmt.Sprintf("showing %s of %s; narrow the pattern or pass offset=%d", thousands(shown), thousands(all), a.Next)
+	}
+	return ""
 }
 
 // content writes the matches, each file's under its name.
@@ -213,6 +262,13 @@ func (l *leftOut) kinds() string {
 		return ""
 	}
 	return "; there are: " + strings.Join(out, ", ")
+}
+
+func bracketed(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "(" + s + ")\n"
 }
 
 func parens(s string) string {

@@ -18,6 +18,7 @@ type leftOut struct {
 	walk.Counts
 	Met           int // files that met the filters
 	Binary, Large int // of those: have NUL bytes, are over the size limit
+	Denied        int // of those: can't be read
 	Lines, Within int // matches in ignored and hidden files, and in how many
 	Partial       bool
 	extensions    map[string]int
@@ -84,8 +85,11 @@ func (x *explainer) visit(w int, e walk.Entry) {
 	if binary {
 		x.out.Binary++
 	}
-	if errors.Is(err, errLarge) {
+	switch {
+	case errors.Is(err, errLarge):
 		x.out.Large++
+	case err != nil:
+		x.out.Denied++
 	}
 }
 
@@ -132,6 +136,7 @@ func (l leftOut) why(ignoreFiles bool) string {
 	add(l.Large, "over 10 MB")
 	add(l.Links, "symbolic links")
 	add(l.Special, "pipes, sockets or devices")
+	add(l.Denied, "unreadable files")
 	add(l.Unreadable, "unreadable directories")
 	return list(parts)
 }

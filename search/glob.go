@@ -23,12 +23,10 @@ type GlobQuery struct {
 	Pattern  string
 	Hidden   bool // also names that begin with a dot
 	NoIgnore bool // also what .gitignore and its kin leave out
-	Limit    int  // files; 0 is 100, at most 5,000
+	Limit    int  // files; 0 is 100, below 0 all
 
 	Timeout time.Duration // 0 is 30 s
 }
-
-const maxGlobLimit = 5000
 
 // A GlobAnswer is what [Glob] found.
 type GlobAnswer struct {
@@ -40,6 +38,7 @@ type GlobAnswer struct {
 	Partial   bool     `json:"partial"` // ended before all was looked at
 
 	query  *GlobQuery
+	took   time.Duration
 	counts walk.Counts
 	absent string // the directory that the pattern names, if it doesn't exist
 	anyway int    // files that are left out and match
@@ -52,10 +51,9 @@ func Glob(ctx context.Context, q GlobQuery) (*GlobAnswer, error) {
 	if q.Pattern == "" {
 		return nil, fmt.Errorf("glob: the pattern is empty; give one such as **/*.go")
 	}
-	if q.Limit <= 0 {
+	if q.Limit == 0 {
 		q.Limit = defaultLimit
 	}
-	q.Limit = min(q.Limit, maxGlobLimit)
 	if q.Timeout <= 0 {
 		q.Timeout = defaultTimeout
 	}
@@ -89,6 +87,7 @@ type glob struct {
 
 func (g *glob) run(ctx, limited context.Context) (*GlobAnswer, error) {
 	a := &GlobAnswer{query: g.GlobQuery, Files: []string{}}
+	begun := time.Now()
 	// The directory that a pattern names without wildcards is looked at even
 	// if a rule or a dot would leave it out, and so is the file.
 	start, err := literalDir(g.Pattern)
@@ -101,15 +100,17 @@ func (g *glob) run(ctx, limited context.Context) (*GlobAnswer, error) {
 	} else if err := g.walk(limited, start, a); err != nil && limited.Err() == nil {
 		return nil, err
 	}
-	a.Partial = limited.Err() != nil
+	a.Partial, a.took = limited.Err() != nil, time.Since(begun).Round(time.Millisecond)
 	files := make([]string, 0, len(g.found))
 	for f := range g.found {
 		files = append(files, f)
 	}
 	sortNewest(g.dir.Name(), files, func(f string) string { return f })
 	a.Total = len(files)
-	a.Truncated = a.Total > g.Limit
-	for _, f := range files[:min(g.Limit, len(files))] {
+	if a.Truncated = g.Limit > 0 && a.Total > g.Limit; a.Truncated {
+		files = files[:g.Limit]
+	}
+	for _, f := range files {
 		a.Files = append(a.Files, g.Prefix+path.Join(g.Path, f))
 	}
 	a.Skipped = Skipped{Ignored: a.counts.Ignored, Hidden: a.counts.Hidden}
@@ -196,12 +197,9 @@ func (a *GlobAnswer) String() string {
 	for _, f := range a.Files {
 		b.WriteString(Printable(f) + "\n")
 	}
-	if a.Truncated {
-		fmt.Fprintf(&b, "(showing the newest %s of %s; narrow the pattern or raise the limit)\n", thousands(len(a.Files)), thousands(a.Total))
-	}
 	switch {
 	case a.absent != "":
-		fmt.Fprintf(&b, "No files match %s: there is no directory %s\n", quote(a.query.Pattern), Printable(a.query.Prefix+path.Join(a.query.Path, a.absent)))
+		fmt.Fprintf(&b, "No files match %s: there is no directory %s to search\n", quote(a.query.Pattern), Printable(a.query.Prefix+path.Join(a.query.Path, a.absent)))
 	case a.Total == 0:
 		l := leftOut{Counts: a.counts}
 		fmt.Fprintf(&b, "No files match %s (%s looked at%s)\n", quote(a.query.Pattern), plural(a.Searched, "file"), semicolon(l.why(!a.query.NoIgnore)))
@@ -213,10 +211,24 @@ func (a *GlobAnswer) String() string {
 		}
 		fmt.Fprintf(&b, "(%s%s left out would match; set %s to see them)\n", least, plural(a.anyway, "file"), a.query.unset())
 	}
-	if a.Partial {
-		fmt.Fprintf(&b, "(partial: stopped after %s, before all files were looked at; narrow the path)\n", a.query.Timeout)
+	for _, n := range a.Notes() {
+		fmt.Fprintf(&b, "(%s)\n", n)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Notes tells what isn't shown, and why.
+func (a *GlobAnswer) Notes() (out []string) {
+	if a.Truncated {
+		out = append(out, fmt.Sprintf("showing the newest %s of %s; narrow the pattern or raise the limit", thousands(len(a.Files)), thousands(a.Total)))
+	}
+	if a.counts.Unreadable > 0 && a.Total > 0 {
+		out = append(out, "partial: "+fmt.Sprintf("%d unreadable directories left out", a.counts.Unreadable))
+	}
+	if a.Partial {
+		out = append(out, fmt.Sprintf("partial: stopped after %s, before all files were looked at; narrow the path", a.took))
+	}
+	return out
 }
 
 // unset names the options that would show more.

@@ -44,36 +44,33 @@ func Grep(ctx context.Context, q Query) (*Answer, error) {
 	defer func() { _ = dir.Close() }()
 	g := &grep{scope: scope{Query: &q, pattern: p, dir: dir, filters: f}, base: q.Path}
 	if file != "" {
-		g.base = path.Dir(q.Path)
+		g.base = ""
 	}
 	return g.run(ctx, file)
 }
 
-// openAt opens the directory to search. If path is a file it is the file's
-// directory, and file its name there.
+// openAt opens the directory to search. If path is a file it is root, and file
+// the path from there.
 func openAt(tool, root, p string) (dir *os.Root, file string, err error) {
 	top, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: opening the directory to search: %w", tool, err)
 	}
-	p = filepath.FromSlash(cmp.Or(p, "."))
-	info, err := top.Stat(p)
-	if err != nil {
-		_ = top.Close()
-		return nil, "", fmt.Errorf("%s: %w", tool, err)
+	if p == "" || p == "." {
+		return top, "", nil
 	}
-	if !info.IsDir() {
-		p, file = filepath.Split(p)
-		p = cmp.Or(filepath.Clean(p), ".")
-	}
-	if p == "." {
-		return top, file, nil
+	info, err := top.Stat(filepath.FromSlash(p))
+	if err == nil && !info.IsDir() {
+		return top, p, nil
 	}
 	defer func() { _ = top.Close() }()
-	if dir, err = top.OpenRoot(p); err != nil {
+	if err == nil {
+		dir, err = top.OpenRoot(filepath.FromSlash(p))
+	}
+	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", tool, err)
 	}
-	return dir, file, nil
+	return dir, "", nil
 }
 
 // A grep is one search under way.
@@ -85,7 +82,8 @@ type grep struct {
 func (g *grep) run(ctx context.Context, file string) (*Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()
-	a := &Answer{query: g.Query, Matches: []Match{}}
+	a := &Answer{query: g.Query, pattern: g.pattern, Matches: []Match{}}
+	begun := time.Now()
 	var hits []hit
 	var err error
 	if file != "" {
@@ -96,9 +94,13 @@ func (g *grep) run(ctx context.Context, file string) (*Answer, error) {
 	if err != nil && limited.Err() == nil {
 		return nil, err
 	}
-	a.Partial = limited.Err() != nil
+	a.Partial, a.took = limited.Err() != nil, time.Since(begun).Round(time.Millisecond)
 	// What was found is shown even if the time for finding more is over.
-	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwards)
+	grace := afterwards
+	if g.Limit < 0 {
+		grace = g.Timeout
+	}
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	for _, h := range hits {
 		a.Total += h.count
@@ -106,12 +108,13 @@ func (g *grep) run(ctx context.Context, file string) (*Answer, error) {
 	a.Files = len(hits)
 	g.sort(hits)
 	g.show(rest, a, hits)
+	a.Partial = a.Partial || rest.Err() != nil
 	if a.Files == 0 && file == "" && ctx.Err() == nil {
 		l := explain(rest, &g.scope)
 		a.leftOut = &l
 		a.Skipped = Skipped{l.Ignored, l.Hidden, l.Binary, l.Large}
 		if !a.Partial {
-			a.Searched = l.Met - l.Large
+			a.Searched = l.Met - l.Large - l.Binary - l.Denied
 		}
 	}
 	return a, nil
@@ -128,7 +131,8 @@ func (g *grep) directory(ctx context.Context, a *Answer) (hits []hit, err error)
 	if g.Engine != EngineOwn {
 		if rg := FindRipgrep(); rg != "" {
 			a.Engine = EngineRipgrep
-			a.Searched, err = ripgrep{rg}.search(ctx, &g.scope, found)
+			t, err := ripgrep{rg}.search(ctx, &g.scope, found)
+			a.Searched, a.Denied = t.searched, t.denied
 			if !errors.Is(err, errEngine) || g.Engine == EngineRipgrep {
 				return hits, err
 			}
@@ -138,7 +142,8 @@ func (g *grep) directory(ctx context.Context, a *Answer) (hits []hit, err error)
 		}
 	}
 	a.Engine = EngineOwn
-	a.Searched, err = own{}.search(ctx, &g.scope, found)
+	t, err := own{}.search(ctx, &g.scope, found)
+	a.Searched, a.Denied = t.searched, t.denied
 	return hits, err
 }
 

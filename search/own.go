@@ -2,6 +2,8 @@ package search
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"runtime"
 
@@ -18,8 +20,14 @@ type hit struct {
 // them are shown, and how, isn't its business.
 type engine interface {
 	// search calls found for each file that has matches, from any goroutine,
-	// and returns how many files it searched.
-	search(ctx context.Context, s *scope, found func(hit)) (searched int, err error)
+	// and returns how far it came.
+	search(ctx context.Context, s *scope, found func(hit)) (tally, error)
+}
+
+// A tally is what an engine did.
+type tally struct {
+	searched int  // files
+	denied   bool // some file or directory could not be read
 }
 
 // A scope is what an engine needs to know.
@@ -33,13 +41,13 @@ type scope struct {
 // own is the engine that needs nothing but this program.
 type own struct{}
 
-func (own) search(ctx context.Context, s *scope, found func(hit)) (int, error) {
+func (own) search(ctx context.Context, s *scope, found func(hit)) (tally, error) {
 	n := runtime.GOMAXPROCS(0)
 	matchers := make([]*matcher, n)
 	readers := make([]reader, n)
-	searched := make([]int, n)
+	tallies := make([]tally, n)
 	o := walk.Options{Root: s.dir, Hidden: s.Hidden || s.filters.hidden, NoIgnore: s.NoIgnore, Workers: n}
-	_, err := walk.Walk(ctx, o, func(w int, e walk.Entry) {
+	counts, err := walk.Walk(ctx, o, func(w int, e walk.Entry) {
 		if !s.filters.match(e.Path) {
 			return
 		}
@@ -48,9 +56,10 @@ func (own) search(ctx context.Context, s *scope, found func(hit)) (int, error) {
 		}
 		text, err := readEntry(&readers[w], e)
 		if err != nil {
+			tallies[w].denied = tallies[w].denied || errors.Is(err, fs.ErrPermission)
 			return
 		}
-		searched[w]++
+		tallies[w].searched++
 		if isBinary(text) {
 			return
 		}
@@ -58,9 +67,10 @@ func (own) search(ctx context.Context, s *scope, found func(hit)) (int, error) {
 			found(hit{e.Path, c})
 		}
 	})
-	sum := 0
-	for _, c := range searched {
-		sum += c
+	sum := tally{denied: counts.Unreadable > 0}
+	for _, t := range tallies {
+		sum.searched += t.searched
+		sum.denied = sum.denied || t.denied
 	}
 	return sum, err
 }

@@ -11,12 +11,11 @@ import (
 
 // A pattern is a compiled query: three sieves, each finer and slower than the
 // one before. A line that holds the literal goes to the automaton, and what
-// passes that, unless it is known to be exact, to the regular expression.
+// passes that, unless it is ASCII, to the regular expression.
 type pattern struct {
 	rust    string // for ripgrep
 	literal []byte // every match holds it; empty if there is none
 	pure    bool   // the literal is the whole pattern
-	exact   bool   // on ASCII the automaton is always right
 	prog    *syntax.Prog
 	re      *regexp.Regexp
 	group   int            // of re: the match proper
@@ -36,8 +35,7 @@ func compilePattern(q *Query) (*pattern, error) {
 		flags = "(?im)"
 	}
 	p := &pattern{rust: d.forRust}
-	body := flags + "(?:" + d.forGo + ")"
-	tree, err := parse(body)
+	tree, err := parse(flags + "(?:" + d.forGo + ")")
 	if err != nil {
 		return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
 	}
@@ -46,23 +44,26 @@ func compilePattern(q *Query) (*pattern, error) {
 	}
 	p.literal, p.pure = requiredLiteral(tree)
 	p.pure = p.pure && !q.Word
-	p.exact = !q.Word && !d.boundary
-	if p.prog, err = syntax.Compile(tree); err != nil {
-		return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
-	}
 	if q.Word {
 		// Consuming the neighbours stands for looking at them, since lines are
 		// told apart by one match each.
-		body = `(?m)(?:^|[` + perlClass('W') + `])(` + body + `)(?:[` + perlClass('W') + `]|$)`
 		p.group = 1
+		notWord := "[" + perlClass('W') + "]"
+		if tree, err = parse("(?:(?m:^)|" + notWord + ")(" + tree.String() + ")(?:" + notWord + "|(?m:$))"); err != nil {
+			return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
+		}
 	}
-	if p.re, err = regexp.Compile(body); err != nil {
+	if p.prog, err = syntax.Compile(tree); err != nil {
 		return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
 	}
-	if d.boundary {
-		p.marked, err = markedRegexp(body)
+	tree = strict(tree)
+	if p.re, err = regexp.Compile(tree.String()); err == nil && d.boundary {
+		p.marked, err = regexp.Compile(marks(tree).String())
 	}
-	return p, err
+	if err != nil {
+		return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
+	}
+	return p, nil
 }
 
 func parse(re string) (*syntax.Regexp, error) {
@@ -111,7 +112,7 @@ func (p *pattern) find(text []byte, from int) (start, end int) {
 		}
 		return -1, -1
 	}
-	if p.marked != nil && !isASCII(text) {
+	if !isASCII(text) && (p.marked != nil || !utf8.Valid(text)) {
 		return p.findMarked(text, from)
 	}
 	m := p.re.FindSubmatchIndex(text[from:])

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -60,7 +61,7 @@ func FindRipgrep() string {
 func (r ripgrep) args(s *scope) []string {
 	args := []string{
 		"--no-config", "--count", "--null", "--with-filename", "--color=never", "--stats",
-		"--no-messages", "--no-ignore-messages", "--crlf", "--glob=!.git", "--max-filesize=" + strconv.Itoa(maxFileSize),
+		"--no-ignore-messages", "--crlf", "--glob=!.git", "--max-filesize=" + strconv.Itoa(maxFileSize),
 	}
 	add := func(on bool, flag ...string) {
 		if on {
@@ -94,7 +95,7 @@ func typeGlobs(globs []string) []string {
 	return out
 }
 
-func (r ripgrep) search(ctx context.Context, s *scope, found func(hit)) (searched int, err error) {
+func (r ripgrep) search(ctx context.Context, s *scope, found func(hit)) (t tally, err error) {
 	cmd := exec.CommandContext(ctx, r.program, r.args(s)...)
 	cmd.Dir = s.dir.Name()
 	cmd.Env = cleanEnv(os.Environ())
@@ -103,10 +104,10 @@ func (r ripgrep) search(ctx context.Context, s *scope, found func(hit)) (searche
 	cmd.Stderr = &limitedBuffer{buf: &stderr, left: 4 << 10}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return 0, err
+		return t, err
 	}
 	if err := cmd.Start(); err != nil {
-		return 0, fmt.Errorf("%w: %w", errEngine, err)
+		return t, fmt.Errorf("%w: %w", errEngine, err)
 	}
 	searched, perr := parseCounts(out, func(h hit) {
 		if s.filters.match(h.path) {
@@ -114,15 +115,16 @@ func (r ripgrep) search(ctx context.Context, s *scope, found func(hit)) (searche
 		}
 	})
 	err = cmd.Wait()
+	t = tally{max(searched, 0), bytes.Contains(stderr.Bytes(), []byte("(os error "))}
 	switch code := cmd.ProcessState.ExitCode(); {
 	case ctx.Err() != nil:
-		return searched, ctx.Err()
+		return t, ctx.Err()
 	case perr != nil:
-		return searched, fmt.Errorf("%w: %w", errEngine, perr)
+		return t, fmt.Errorf("%w: %w", errEngine, perr)
 	case code == 0 || code == 1, code == 2 && searched >= 0: // 2 with counts: some file could not be read
-		return max(searched, 0), nil
+		return t, nil
 	}
-	return 0, fmt.Errorf("%w: %w: %s", errEngine, err, strings.TrimSpace(stderr.String()))
+	return t, fmt.Errorf("%w: %w: %s", errEngine, err, strings.TrimSpace(stderr.String()))
 }
 
 // cleanEnv leaves only what rg needs to find the person's global ignore file.
@@ -138,7 +140,7 @@ func cleanEnv(env []string) []string {
 	return out
 }
 
-var statsSearched = regexp.MustCompile(`(?m)^(\d+) files searched$`)
+var statsSearched = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(\d+) files searched$`) })
 
 // parseCounts reads "name NUL count LF" again and again, then rg's statistics.
 // searched is -1 if those are missing.
@@ -147,7 +149,7 @@ func parseCounts(r io.Reader, found func(hit)) (searched int, err error) {
 	for {
 		name, err := in.ReadString(0)
 		if err == io.EOF {
-			if m := statsSearched.FindStringSubmatch(name); m != nil {
+			if m := statsSearched().FindStringSubmatch(name); m != nil {
 				return strconv.Atoi(m[1])
 			}
 			return -1, nil

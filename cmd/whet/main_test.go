@@ -17,7 +17,9 @@ func TestScript(t *testing.T) {
 		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       os.Getenv("WHET_UPDATE") != "",
 		RequireExplicitExec: true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"model": modelCommand},
 		Setup: func(e *testscript.Env) error {
+			e.Values["model"] = &holder{}
 			e.Setenv("HOME", filepath.Join(e.WorkDir, ".home"))
 			e.Setenv("WHET_STATE", filepath.Join(e.WorkDir, ".state"))
 			return nil
