@@ -48,7 +48,8 @@ type Match struct {
 	// first node to the last.
 	Vars map[string]string `json:"vars,omitempty"`
 
-	before, after []string // lines of context
+	Before []string `json:"before,omitempty"` // lines of context
+	After  []string `json:"after,omitempty"`
 }
 
 // maxText is how much text an answer gives the model, in bytes.
@@ -104,9 +105,9 @@ func (m *rawMatch) match(context int) Match {
 		first := min(context, m.Range.Start.Line)
 		last := first + m.Range.End.Line - m.Range.Start.Line
 		if last < len(lines) {
-			out.before, out.after = lines[:first], lines[last+1:]
-			if n := len(out.after); n > 0 && out.after[n-1] == "" { // it may be no line but the end
-				out.after = out.after[:n-1]
+			out.Before, out.After = lines[:first], lines[last+1:]
+			if n := len(out.After); n > 0 && out.After[n-1] == "" { // it may be no line but the end
+				out.After = out.After[:n-1]
 			}
 		}
 	}
@@ -147,7 +148,7 @@ func (a *Answer) String() string {
 			}
 			file = m.Path
 			b.WriteString(printable(file) + ":\n")
-		} else if len(m.before) > 0 && i > 0 {
+		} else if len(m.Before) > 0 && i > 0 {
 			b.WriteString("  --\n")
 		}
 		m.write(&b)
@@ -155,17 +156,32 @@ func (a *Answer) String() string {
 	if a.Total == 0 {
 		a.nothing(&b)
 	} else {
+		if len(a.Matches) > 0 {
+			b.WriteByte('\n')
+		}
 		a.count(&b)
 	}
-	for _, line := range []string{a.note, a.Skipped.note()} {
-		if line != "" {
-			b.WriteString(line + "\n")
-		}
+	if notes := a.remarks(); notes != "" {
+		b.WriteString(notes + "\n")
 	}
 	if a.Hint != "" {
 		b.WriteString("\n" + a.Hint + "\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// remarks are how the pattern was read and what was not searched.
+func (a *Answer) remarks() string {
+	return strings.Trim(a.note+"\n"+a.Skipped.note(), "\n")
+}
+
+// Notes says what a person should know beside the matches; "" if nothing.
+func (a *Answer) Notes() string {
+	var b strings.Builder
+	if a.Truncated {
+		a.count(&b)
+	}
+	return strings.TrimSpace(b.String() + a.remarks())
 }
 
 const (
@@ -174,14 +190,14 @@ const (
 )
 
 func (m *Match) write(b *strings.Builder) {
-	m.context(b, m.before, m.Line-len(m.before))
+	m.context(b, m.Before, m.Line-len(m.Before))
 	fmt.Fprintf(b, "  %s: ", m.lines())
 	if m.Replacement != nil {
 		fmt.Fprintf(b, "\"%s\" → \"%s\"\n", brief(m.Text, maxReplaced), brief(*m.Replacement, maxReplaced))
 	} else {
 		b.WriteString(brief(m.Text, maxShown) + "\n")
 	}
-	m.context(b, m.after, m.EndLine+1)
+	m.context(b, m.After, m.EndLine+1)
 }
 
 func (m *Match) lines() string {
@@ -198,9 +214,6 @@ func (m *Match) context(b *strings.Builder, lines []string, from int) {
 }
 
 func (a *Answer) count(b *strings.Builder) {
-	if len(a.Matches) > 0 {
-		b.WriteByte('\n')
-	}
 	fmt.Fprintf(b, "Found %s in %s", plural(a.Total, "match"), plural(a.Files, "file"))
 	switch {
 	case a.Reason == "timeout":

@@ -162,13 +162,6 @@ func (r *Replacement) add(s *searcher, ms []rawMatch, err *error) int {
 // String is the rewrite for a model.
 func (r *Replacement) String() string {
 	var b strings.Builder
-	if r.none != nil {
-		b.WriteString(strings.Replace(r.none.String(), "No matches found", "No matches found for replacement", 1))
-		if r.Problem != "" {
-			b.WriteString("\nNothing was written: " + r.Problem + ".")
-		}
-		return b.String()
-	}
 	file := ""
 	for _, c := range r.Changes {
 		if c.Path != file {
@@ -181,6 +174,36 @@ func (r *Replacement) String() string {
 		m := Match{Line: c.Line, EndLine: c.EndLine, Text: c.Old, Replacement: &c.New}
 		m.write(&b)
 	}
+	if file != "" {
+		b.WriteByte('\n')
+	}
+	return b.String() + r.Summary()
+}
+
+// Summary says what was or would be done, without the changes themselves.
+func (r *Replacement) Summary() string {
+	var lines []string
+	if r.none != nil {
+		lines = append(lines, strings.Replace(r.none.String(), "No matches found", "No matches found for replacement", 1))
+	} else {
+		lines = append(lines, r.headline())
+	}
+	if r.Nested > 0 {
+		lines = append(lines, fmt.Sprintf("%s left: within replaced ones; run again for them", plural(r.Nested, "nested match")))
+	}
+	if r.note != "" {
+		lines = append(lines, r.note)
+	}
+	switch {
+	case r.Problem != "":
+		lines = append(lines, "Nothing was written: "+r.Problem+".")
+	case !r.Applied && r.none == nil:
+		lines = append(lines, fmt.Sprintf("Nothing was written. To apply this, call again with dryRun=false and expect=%d.", r.Total))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (r *Replacement) headline() string {
 	state := "DRY RUN"
 	switch {
 	case r.Applied:
@@ -188,26 +211,9 @@ func (r *Replacement) String() string {
 	case r.Problem != "":
 		state = "REFUSED"
 	}
-	fmt.Fprintf(&b, "\n[%s] %s in %s", state, plural(r.Total, "replacement"), plural(r.Files, "file"))
+	text := fmt.Sprintf("[%s] %s in %s", state, plural(r.Total, "replacement"), plural(r.Files, "file"))
 	if r.Truncated {
-		fmt.Fprintf(&b, " (showing %s: max_matches)", thousands(len(r.Changes)))
+		text += fmt.Sprintf(" (showing %s: max_matches)", thousands(len(r.Changes)))
 	}
-	b.WriteByte('\n')
-	if r.Nested > 0 {
-		left := "matches are"
-		if r.Nested == 1 {
-			left = "match is"
-		}
-		fmt.Fprintf(&b, "%s nested %s left: each lies within a replaced one; run again for them\n", thousands(r.Nested), left)
-	}
-	if r.note != "" {
-		b.WriteString(r.note + "\n")
-	}
-	switch {
-	case r.Problem != "":
-		b.WriteString("Nothing was written: " + r.Problem + ".")
-	case !r.Applied:
-		fmt.Fprintf(&b, "Nothing was written. To apply this, call again with dryRun=false and expect=%d.", r.Total)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return text
 }
