@@ -2,6 +2,7 @@ package astgrep
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -89,7 +90,7 @@ func (s *searcher) answer(f *finding) (*Answer, error) {
 
 func (m *rawMatch) match(context int) Match {
 	out := Match{
-		Path: m.File, Text: m.Text, Replacement: m.Replacement,
+		Path: filepath.ToSlash(m.File), Text: m.Text, Replacement: m.Replacement,
 		Line: m.Range.Start.Line + 1, Column: m.Range.Start.Column + 1,
 		EndLine: m.Range.End.Line + 1, EndColumn: m.Range.End.Column + 1,
 		Start: m.Range.Byte.Start, End: m.Range.Byte.End,

@@ -45,7 +45,7 @@ func (w *workspace) config() string { return filepath.Join(w.temp, "sgconfig.yml
 func (w *workspace) close() { _ = os.RemoveAll(w.temp) }
 
 // errTimeout reports that the time of the call is used up.
-var errTimeout = errors.New("out of time")
+var errTimeout = errors.New("the time for it is used up, so it is not known whether there are matches; narrow the paths, or raise astgrep.timeoutSeconds")
 
 // errEnough is the cause with which a run is ended because there is no need
 // for more.

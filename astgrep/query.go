@@ -31,6 +31,8 @@ type Query struct {
 	Offset  int // matches to skip
 
 	Timeout time.Duration // 0 is 300 s
+	// Report, if not nil, hears how many of the chosen files have been searched.
+	Report func(done, total int64, msg string)
 	// Whole hands all files to the engine: nothing is left out for its words.
 	Whole bool
 }

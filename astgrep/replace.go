@@ -118,10 +118,11 @@ func (s *searcher) plan(f *finding) (*Replacement, error) {
 		if n < 0 {
 			n = len(raw)
 		}
-		size += r.add(s, raw[:n], &err)
+		added, err := r.add(s, raw[:n])
 		if err != nil {
 			return nil, err
 		}
+		size += added
 		if size > maxEdited {
 			return nil, fmt.Errorf("the files to change have more than %d MiB, so nothing was changed; narrow the paths", maxEdited>>20)
 		}
@@ -134,29 +135,39 @@ func (s *searcher) plan(f *finding) (*Replacement, error) {
 }
 
 // add adds the edit of one file and returns its size.
-func (r *Replacement) add(s *searcher, ms []rawMatch, err *error) int {
-	name := ms[0].File
+func (r *Replacement) add(s *searcher, ms []rawMatch) (size int, err error) {
+	name := filepath.ToSlash(ms[0].File)
 	path := filepath.FromSlash(name)
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.q.Dir, path)
 	}
-	var old []byte
-	if old, *err = os.ReadFile(path); *err != nil {
-		*err = fmt.Errorf("reading %s again: %w; nothing was changed", printable(name), *err)
-		return 0
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&os.ModeSymlink != 0 { // what it leads to is what is changed
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			info, err = os.Stat(path)
+		}
 	}
-	info, serr := os.Stat(path)
-	if serr == nil && info.Mode().Perm()&0o200 == 0 {
+	if slices.ContainsFunc(r.edits, func(e Edit) bool { return e.Path == path }) {
+		return 0, nil // reached by two names
+	}
+	var old []byte
+	if err == nil {
+		old, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading %s again: %w; nothing was changed", printable(name), err)
+	}
+	if info.Mode().Perm()&0o200 == 0 {
 		r.Problem = or(r.Problem, fmt.Sprintf("%s is read-only", printable(name)))
 	}
-	text, changes, nested, cerr := s.edit(name, old, ms)
-	if *err = cerr; cerr != nil {
-		return 0
+	text, changes, nested, err := s.edit(name, old, ms)
+	if err != nil {
+		return 0, err
 	}
 	r.Nested += nested
 	r.all = append(r.all, changes...)
 	r.edits = append(r.edits, Edit{path, old, text})
-	return len(old) + len(text)
+	return len(old) + len(text), nil
 }
 
 // String is the rewrite for a model.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -193,6 +194,57 @@ func TestReplaceAllOrNone(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "has just been changed; nothing was changed") || read(t, dir, "a.js") != "foo(1);\n" {
 		t.Errorf("%v, %q", err, read(t, dir, "a.js"))
+	}
+}
+
+func TestReplaceThroughLink(t *testing.T) {
+	dir := tree(t, map[string]string{"a.js": "foo(1);\n"})
+	if err := os.Symlink("a.js", filepath.Join(dir, "l.js")); err != nil {
+		t.Skip("there are no links here")
+	}
+	rewrite := "bar($A)"
+	q := Query{Dir: dir, Paths: []string{"l.js", "a.js"}, Lang: "js", Pattern: "foo($A)", Rewrite: &rewrite}
+	r, err := Replace(t.Context(), engine(t), q, ReplaceOptions{Apply: true, Commit: commit})
+	if err != nil || r.Total != 1 || r.Files != 1 || read(t, dir, "a.js") != "bar(1);\n" {
+		t.Errorf("%v, %v, %q", r, err, read(t, dir, "a.js"))
+	}
+	if info, err := os.Lstat(filepath.Join(dir, "l.js")); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is gone: %v", err)
+	}
+}
+
+// A diff that is applied gives the file that is written.
+func TestDiff(t *testing.T) {
+	var b strings.Builder
+	for i := range 40 {
+		switch {
+		case i%9 == 2:
+			b.WriteString("foo(1); foo(2)\n")
+		case i == 13:
+			b.WriteString("foo(\n  3)\n")
+		default:
+			b.WriteString("x\n")
+		}
+	}
+	b.WriteString("foo(4)")
+	dir := tree(t, map[string]string{"a.js": b.String(), "b.js": "foo(5)\n"})
+	r, err := replace(t, dir, "js", "foo($A)", "bar(\n$A\n)", ReplaceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := exec.CommandContext(t.Context(), "git", "apply", "-p1", "-")
+	patch.Dir, patch.Stdin = dir, strings.NewReader(r.Diff())
+	patch.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	if out, err := patch.CombinedOutput(); err != nil {
+		t.Fatalf("git apply: %v\n%s\n%s", err, out, r.Diff())
+	}
+	for _, e := range r.edits {
+		if got := read(t, dir, filepath.Base(e.Path)); got != string(e.New) {
+			t.Errorf("%s: the diff makes\n%s\nwant\n%s", e.Path, got, e.New)
+		}
 	}
 }
 

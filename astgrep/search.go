@@ -184,7 +184,12 @@ func (s *searcher) hand(ctx context.Context, f *finding) error {
 		args = append(args, "--no-ignore="+kind)
 	}
 	args = append(args, "--")
+	done := 0
 	for _, b := range batches(f.files, maxArgs()) {
+		if s.q.Report != nil {
+			s.q.Report(int64(done), int64(len(f.files)), "searching files that may match")
+		}
+		done += len(b)
 		if _, err := s.workspace.run(ctx, f.collector, append(args[:len(args):len(args)], b...)...); err != nil {
 			return err
 		}

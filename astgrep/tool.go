@@ -45,7 +45,7 @@ type tools struct {
 
 type searchInput struct {
 	Pattern    string   `json:"pattern,omitempty" doc:"code to look for, with $NAME for a node and $$$NAME for any number of nodes" alias:"query" eg:"console.log($$$ARGS)"`
-	Lang       string   `json:"lang" doc:"language of the code" alias:"language" eg:"typescript"`
+	Lang       string   `json:"lang" doc:"bash, c, cpp, csharp, css, elixir, go, haskell, html, java, javascript, json, kotlin, lua, nix, php, python, ruby, rust, scala, solidity, swift, typescript, tsx or yaml" alias:"language" eg:"typescript"`
 	Paths      []string `json:"paths,omitempty" doc:"files or directories to search; the project if left out" alias:"path,files" eg:"src"`
 	Globs      []string `json:"globs,omitempty" doc:"only files that match one of these globs; a leading ! excludes" alias:"glob,include" eg:"!**/*.test.ts"`
 	Context    int      `json:"context,omitempty" doc:"lines to show around each match" min:"0" max:"20"`
@@ -79,7 +79,7 @@ func (t *tools) search(ctx context.Context, c *whet.Call, in searchInput) (fmt.S
 type replaceInput struct {
 	Pattern    string   `json:"pattern,omitempty" doc:"code to look for, with $NAME for a node and $$$NAME for any number of nodes" alias:"query" eg:"console.log($$$ARGS)"`
 	Rewrite    string   `json:"rewrite" doc:"code to put in its place, with the pattern's meta-variables; empty to delete" alias:"replacement,fix" eg:"logger.info($$$ARGS)"`
-	Lang       string   `json:"lang" doc:"language of the code" alias:"language" eg:"typescript"`
+	Lang       string   `json:"lang" doc:"bash, c, cpp, csharp, css, elixir, go, haskell, html, java, javascript, json, kotlin, lua, nix, php, python, ruby, rust, scala, solidity, swift, typescript, tsx or yaml" alias:"language" eg:"typescript"`
 	Paths      []string `json:"paths,omitempty" doc:"files or directories to change; the project if left out" alias:"path,files" eg:"src"`
 	Globs      []string `json:"globs,omitempty" doc:"only files that match one of these globs; a leading ! excludes" alias:"glob,include" eg:"!**/*.test.ts"`
 	DryRun     *bool    `json:"dryRun,omitempty" doc:"false to write; otherwise the changes are only shown"`
@@ -111,7 +111,7 @@ func (t *tools) prepare(ctx context.Context, c *whet.Call, paths []string, q *Qu
 	if c.Session.Dir == "" {
 		return Engine{}, named(c.Tool, errors.New("there is no project directory to search in"))
 	}
-	q.Dir = c.Session.Dir
+	q.Dir, q.Report = c.Session.Dir, c.Report
 	q.Timeout = time.Duration(t.TimeoutSeconds) * time.Second
 	for _, p := range paths {
 		root, rel, err := t.Locate(c.Tool, c.Session, p)

@@ -18,7 +18,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/whet-dev/whet/astgrep"
 	"github.com/whet-dev/whet/internal/measure"
@@ -77,22 +79,27 @@ func run(ctx context.Context, w io.Writer, rounds int, trees []string) error {
 		if patterns[lang] == nil {
 			return fmt.Errorf("no patterns for %q", lang)
 		}
-		if err := tree(ctx, w, rounds, contenders{bare, whet, lang, dir}); err != nil {
+		if err := tree(ctx, w, rounds, &contenders{bare, whet, lang, dir, nil}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-type contenders struct{ bare, whet, lang, dir string }
+type contenders struct {
+	bare, whet, lang, dir string
+	cpu                   map[string][]time.Duration // of each run, by program, with its children
+}
 
-func tree(ctx context.Context, w io.Writer, rounds int, c contenders) error {
-	fmt.Fprintf(w, "### %s\n\n| pattern | matches | files parsed | ast-grep | whet | faster |\n|---|---:|---:|---:|---:|---:|\n", c.lang)
+func tree(ctx context.Context, w io.Writer, rounds int, c *contenders) error {
+	fmt.Fprintf(w, "### %s\n\n| pattern | matches | files parsed | ast-grep | whet | faster | less CPU |\n|---|---:|---:|---:|---:|---:|---:|\n", c.lang)
 	for _, p := range patterns[c.lang] {
+		c.cpu = map[string][]time.Duration{}
 		a, err := c.count(ctx, p)
 		if err != nil {
 			return err
 		}
+		c.cpu = map[string][]time.Duration{}
 		rows, err := measure.Compare(rounds,
 			measure.Contender{Name: "ast-grep", Run: func() error { _, err := c.runBare(ctx, p); return err }},
 			measure.Contender{Name: "whet", Run: func() error { _, err := c.runWhet(ctx, p); return err }},
@@ -100,15 +107,21 @@ func tree(ctx context.Context, w io.Writer, rounds int, c contenders) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "| `%s` | %d | %d of %d | %v | %v | %.2fx |\n", strings.ReplaceAll(p, "|", `\|`), a.Total, a.Parsed, a.Searched,
-			measure.Round(rows[0].Median), measure.Round(rows[1].Median), 1/rows[1].Ratio)
+		fmt.Fprintf(w, "| `%s` | %d | %d of %d | %v | %v | %.2fx | %.2fx |\n", strings.ReplaceAll(p, "|", `\|`), a.Total, a.Parsed, a.Searched,
+			measure.Round(rows[0].Median), measure.Round(rows[1].Median), 1/rows[1].Ratio,
+			float64(median(c.cpu[c.bare]))/float64(median(c.cpu[c.whet])))
 	}
 	fmt.Fprintln(w)
 	return nil
 }
 
+func median(ds []time.Duration) time.Duration {
+	slices.Sort(ds)
+	return ds[len(ds)/2]
+}
+
 // count compares what the two find.
-func (c contenders) count(ctx context.Context, pattern string) (a astgrep.Answer, err error) {
+func (c *contenders) count(ctx context.Context, pattern string) (a astgrep.Answer, err error) {
 	bare, err := c.runBare(ctx, pattern)
 	if err != nil {
 		return a, err
@@ -127,25 +140,28 @@ func (c contenders) count(ctx context.Context, pattern string) (a astgrep.Answer
 	return a, nil
 }
 
-func (c contenders) runBare(ctx context.Context, pattern string) ([]byte, error) {
-	return output(ctx, c.dir, c.bare, "run", "--lang="+c.lang, "--pattern="+pattern, "--json=stream", ".")
+func (c *contenders) runBare(ctx context.Context, pattern string) ([]byte, error) {
+	return c.output(ctx, c.bare, "run", "--lang="+c.lang, "--pattern="+pattern, "--json=stream", ".")
 }
 
-func (c contenders) runWhet(ctx context.Context, pattern string) ([]byte, error) {
+func (c *contenders) runWhet(ctx context.Context, pattern string) ([]byte, error) {
 	args, err := json.Marshal(map[string]string{"lang": c.lang, "pattern": pattern})
 	if err != nil {
 		return nil, err
 	}
-	return output(ctx, c.dir, c.whet, "call", "ast_grep_search", string(args), "--json")
+	return c.output(ctx, c.whet, "call", "ast_grep_search", string(args), "--json")
 }
 
 // output runs a program; one that finds nothing ends with 1.
-func output(ctx context.Context, dir, program string, args ...string) ([]byte, error) {
+func (c *contenders) output(ctx context.Context, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = dir
+	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(peer.Lookup("ast-grep"))+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
+	if s := cmd.ProcessState; s != nil {
+		c.cpu[program] = append(c.cpu[program], s.UserTime()+s.SystemTime())
+	}
 	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 1 {
 		err = nil
 	}
