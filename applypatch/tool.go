@@ -27,7 +27,7 @@ func Tool(o Options) whet.Tool {
 		if c.Session.Dir == "" {
 			return nil, errors.New("apply_patch: the project's directory is not known")
 		}
-		return Run(ctx, in.Patch, Job{Dir: c.Session.Dir, Others: append(c.Session.Roots(), o.ExtraRoots...), Options: o, DryRun: in.DryRun})
+		return Run(ctx, in.Patch, Job{Dir: c.Session.Dir, Others: append(c.Session.Roots(), o.ExtraRoots...), Options: o.in(c.Session), DryRun: in.DryRun})
 	})
 	t.Destructive = true
 	return t

@@ -55,7 +55,7 @@ func New(l *config.Loaded[Config], log *slog.Logger) *whet.Kit {
 // tools lists every tool.
 func tools(c Config) []whet.Tool {
 	return slices.Concat(
-		[]whet.Tool{applypatch.Tool(c.ApplyPatch)},
+		[]whet.Tool{applypatch.Tool(guards.Patching(c.Config))},
 		search.Tools(),
 		webfetch.Tools(Fetching(c)),
 		astgrep.Tools(c.AstGrep, astgrep.Deps{Locate: search.Locate, Commit: commit}),
