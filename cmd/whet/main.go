@@ -84,7 +84,6 @@ Give it to an agent:
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SuggestionsMinimumDistance = 2
-	c.CompletionOptions.HiddenDefaultCmd = true
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	c.AddGroup(&cobra.Group{ID: "people", Title: "For people:"}, &cobra.Group{ID: "hosts", Title: "For agents and their hosts:"})
 	c.AddCommand(commands()...)
