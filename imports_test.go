@@ -18,12 +18,12 @@ const module = "github.com/whet-dev/whet"
 // ARCHITECTURE.md draws this table.
 var layers = [][]string{
 	{"."}, // the kernel
-	{"internal/atomicfile", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk"},
+	{"internal/atomicfile", "internal/hosttool", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk", "npm/opencode"},
 	{"format", "loop", "search"}, // features: they don't know each other
 	{"agent"},
 	{"config"},
 	{"kit"},
-	{"host/hook", "host/mcp", "host/rpc"},
+	{"host/hook", "host/mcp", "host/rpc", "install"},
 	{"bench/hook", "cmd/whet"},
 }
 

@@ -3,12 +3,14 @@ package hook
 import (
 	"encoding/json"
 	"io"
+
+	"github.com/whet-dev/whet/internal/hosttool"
 )
 
 func claudeCode() *Dialect {
 	return &Dialect{
 		Name: "claude-code",
-		Tools: map[string]Tool{
+		Tools: hosttool.Table{
 			"Read":         {Name: "read", PathArg: "file_path"},
 			"Grep":         {Name: "grep", PathArg: "path"},
 			"Glob":         {Name: "glob", PathArg: "path"},

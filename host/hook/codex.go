@@ -3,12 +3,14 @@ package hook
 import (
 	"encoding/json"
 	"io"
+
+	"github.com/whet-dev/whet/internal/hosttool"
 )
 
 func codex() *Dialect {
 	return &Dialect{
 		Name: "codex",
-		Tools: map[string]Tool{
+		Tools: hosttool.Table{
 			"Bash":         {Name: "bash"},
 			"exec_command": {Name: "bash"},
 			"apply_patch":  {Name: "apply_patch", PatchArg: "command", Edits: true},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/hosttool"
 	"github.com/whet-dev/whet/internal/project"
 )
 
@@ -46,19 +47,11 @@ type Reply struct {
 // data and two functions, so that all hosts share one path.
 type Dialect struct {
 	Name   string
-	Tools  map[string]Tool // the host's own tools → ours
+	Tools  hosttool.Table
 	Decode func(in []byte) (Event, error)
 	// Encode writes exactly what this host takes for the reply, and nothing at
 	// all for the zero Reply: silence is every host's "go on".
 	Encode func(w io.Writer, e Event, r Reply) error
-}
-
-// A Tool names one of the host's own tools as guards know it.
-type Tool struct {
-	Name     string
-	PathArg  string // the parameter that is the call's path
-	PatchArg string // the parameter that is a patch
-	Edits    bool   // writes the file at its path, or those that its patch names
 }
 
 // Dialects is the one list of hosts with hooks.
@@ -108,11 +101,10 @@ func Run(ctx context.Context, d *Dialect, setup Setup, in io.Reader, out io.Writ
 	if s.ID != "" {
 		s.Store = store(d.Name + "/" + s.ID)
 	}
-	if t, ok := d.Tools[e.Call.Tool]; ok {
-		e.Call.Tool, e.Call.Path = t.Name, whet.StringArg(e.Call.Args, t.PathArg)
-		if e.Phase == After && t.Edits && !e.Result.Failed {
-			e.Result.Changed = edited(&e.Call, t)
-		}
+	tool := d.Tools[e.Call.Tool]
+	d.Tools.Name(&e.Call)
+	if e.Phase == After && !e.Result.Failed {
+		e.Result.Changed = tool.Edited(&e.Call)
 	}
 	return d.Encode(out, e, answer(ctx, kit, e))
 }
