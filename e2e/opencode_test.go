@@ -1,0 +1,114 @@
+//go:build unix
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/whet-dev/whet/internal/scriptmodel"
+)
+
+// use is a step that calls one tool.
+func use(tool string, args any) scriptmodel.Step {
+	b, err := json.Marshal(args)
+	if err != nil {
+		panic(err)
+	}
+	return scriptmodel.Step{Calls: []scriptmodel.Call{{Name: tool, Args: b}}}
+}
+
+func say(text string) scriptmodel.Step { return scriptmodel.Step{Text: text} }
+
+type args = map[string]any
+
+func repeat(n int, s scriptmodel.Step) (out []scriptmodel.Step) {
+	for range n {
+		out = append(out, s)
+	}
+	return out
+}
+
+// openCodeScript is what the model does in OpenCode; dir is the home.
+func openCodeScript(dir string) scriptmodel.Script {
+	ws := filepath.Join(dir, "my project")
+	in := func(name string) string { return filepath.Join(ws, name) }
+	return scriptmodel.Script{
+		"paths": {
+			use("grep", args{"pattern": "x", "path": "no/such"}),
+			use("glob", args{"pattern": "*.go", "path": in("nowhere")}),
+			use("grep", args{"pattern": "alpha", "path": in("src")}),
+			say("done"),
+		},
+		"loop":   append(repeat(6, use("grep", args{"pattern": "alpha", "path": in("src")})), say("done")),
+		"errors": append(repeat(4, use("read", args{"filePath": in("not-there.txt")})), say("done")),
+		"format": {
+			use("write", args{"filePath": in("a.go"), "content": "package a\nfunc  f( ) {   }\n"}),
+			say("done"),
+		},
+		"read": {use("read", args{"filePath": in("src/a.txt")}), say("done")},
+	}
+}
+
+func TestPeerOpenCodePaths(t *testing.T) {
+	s := theServe(t)
+	s.write("src/a.txt", "alpha\nbeta\n")
+	_, parts := s.prompt(t, "", "plain", "paths")
+	if len(parts) != 3 {
+		t.Fatalf("%d calls, want 3: %+v", len(parts), parts)
+	}
+	for i, want := range []string{"Search path does not exist: " + filepath.Join(s.ws, "no/such"), "Search path does not exist: " + filepath.Join(s.ws, "nowhere")} {
+		if parts[i].State.Status != "error" || !strings.HasPrefix(parts[i].State.Error, want) {
+			t.Errorf("call %d: %+v, want the error %s", i, parts[i].State, want)
+		}
+	}
+	wants(t, parts[2].State.Output, "a.txt")
+}
+
+func TestPeerOpenCodeLoop(t *testing.T) {
+	s := theServe(t)
+	s.write("src/a.txt", "alpha\nbeta\n")
+	session, parts := s.prompt(t, "", "plain", "loop")
+	if len(parts) != 6 {
+		t.Fatalf("%d calls, want 6", len(parts))
+	}
+	lacks(t, parts[1].State.Output, "LOOP GUARD")
+	for i := 2; i < 5; i++ {
+		wants(t, parts[i].State.Output, fmt.Sprintf("the same result %d times", i+1))
+	}
+	if parts[5].State.Status != "error" {
+		t.Errorf("the sixth call: %+v, want a refusal", parts[5].State)
+	}
+	wants(t, parts[5].State.Error, "refused: grep gave the same result 5 times")
+	// A person's word resets the count.
+	_, parts = s.prompt(t, session, "plain", "loop")
+	if len(parts) != 12 || parts[6].State.Status != "completed" || parts[11].State.Status != "error" {
+		t.Errorf("after a prompt: %+v", parts[6:])
+	}
+}
+
+// A tool that throws has no "after" in this host: its errors count by events,
+// and the notice reaches the model with the error.
+func TestPeerOpenCodeErrorLoop(t *testing.T) {
+	s := theServe(t)
+	_, parts := s.prompt(t, "", "plain", "errors")
+	if len(parts) != 4 || parts[3].State.Status != "error" {
+		t.Fatalf("got %+v, want four errors", parts)
+	}
+	wants(t, last(t, s.model, "errors"), "the same result 3 times", "the same result 4 times")
+}
+
+func TestPeerOpenCodeFormat(t *testing.T) {
+	s := theServe(t)
+	_, parts := s.prompt(t, "", "plain", "format")
+	if len(parts) != 1 {
+		t.Fatalf("%d calls, want 1", len(parts))
+	}
+	wants(t, parts[0].State.Output, "a.go was formatted after the edit")
+	if got := s.read("a.go"); got != "package a\n\nfunc f() {}\n" {
+		t.Errorf("a.go is %q", got)
+	}
+}
