@@ -175,6 +175,17 @@ func stopServe() {
 	}
 }
 
+// in returns the same server with another project.
+func (s *serve) in(t *testing.T, project string) *serve {
+	other, h := *s, *s.home
+	h.t, h.ws = t, filepath.Join(s.dir, project)
+	other.home = &h
+	for _, name := range []string{"opencode.json", ".git/HEAD", ".git/config"} {
+		h.write(name, s.read(name))
+	}
+	return &other
+}
+
 // call makes a request of OpenCode's API in the project's directory.
 func (s *serve) call(method, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -49,7 +49,8 @@ func openCodeScript(dir string) scriptmodel.Script {
 			use("write", args{"filePath": in("a.go"), "content": "package a\nfunc  f( ) {   }\n"}),
 			say("done"),
 		},
-		"read": {use("read", args{"filePath": in("src/a.txt")}), say("done")},
+		"read":    {use("read", args{"filePath": "src/a.txt"}), say("done")},
+		"missing": {use("grep", args{"pattern": "x", "path": "no/such"}), say("done")},
 	}
 }
 
