@@ -28,7 +28,9 @@ func hookCommand() *cobra.Command {
 on standard output. No output means "go on".
 
 The exit status is 0, or 1 with a sentence on standard error if the event could
-not be read; never 2, which hosts take as "block this call".`,
+not be read. 2 means "block this call" to hosts, and is used for nothing else:
+only for those that hear no other answer. Hosts that take any failure for a
+refusal get 0.`,
 		ValidArgs: hosts,
 		// Not cobra's own checks and flags: their errors would exit with 2.
 		DisableFlagParsing: true,
@@ -54,7 +56,17 @@ func runHook(ctx context.Context, args []string, in io.Reader, out io.Writer) (e
 	if err != nil {
 		return err
 	}
-	return hook.Run(ctx, d, hookSetup, in, out)
+	err = hook.Run(ctx, d, hookSetup, in, out)
+	var blocked *hook.Blocked
+	switch {
+	case errors.As(err, &blocked):
+		fmt.Fprintln(os.Stderr, blocked.Reason)
+		return exit(exitUsage)
+	case err != nil && d.Strict:
+		logger(io.Discard).Error("hook failed open", "host", d.Name, "err", err)
+		return nil
+	}
+	return err
 }
 
 // hookSetup makes the kit of one event. Its log goes nowhere but to $WHET_LOG:

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"encoding/json"
 	"io"
 
 	"github.com/whet-dev/whet/internal/hosttool"
@@ -24,21 +23,17 @@ func claudeCode() *Dialect {
 			"Task":         {Name: "task"},
 			"TaskOutput":   {Name: "task_result"},
 		},
+		Own:    "mcp__whet__",
 		Decode: decodeShape,
 		Encode: encodeClaudeCode,
+		Sample: shapeSample,
+		Shared: true,
 	}
 }
 
 // encodeClaudeCode rewrites without a permissionDecision: the new arguments go
 // through the host's own permission check, which "allow" would skip.
 func encodeClaudeCode(w io.Writer, e Event, r Reply) error {
-	type specific struct {
-		Event    string          `json:"hookEventName"`
-		Decision string          `json:"permissionDecision,omitempty"`
-		Reason   string          `json:"permissionDecisionReason,omitempty"`
-		Input    json.RawMessage `json:"updatedInput,omitempty"`
-		Context  string          `json:"additionalContext,omitempty"`
-	}
 	s := specific{Event: e.Name, Input: r.Args, Context: r.Note}
 	switch {
 	case r.Refuse != "":
@@ -46,5 +41,5 @@ func encodeClaudeCode(w io.Writer, e Event, r Reply) error {
 	case r.Args == nil && r.Note == "":
 		return nil
 	}
-	return json.NewEncoder(w).Encode(map[string]specific{"hookSpecificOutput": s})
+	return s.write(w)
 }
