@@ -124,6 +124,9 @@ func commands() []*cobra.Command {
 		mcpCommand(),
 		hookCommand(),
 		rpcCommand(),
+		installCommand(),
+		uninstallCommand(),
+		doctorCommand(),
 	}
 }
 
