@@ -3,6 +3,8 @@ package install
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tailscale/hujson"
 )
 
 // An edit is one thing that whet puts into a JSON file.
@@ -16,7 +18,7 @@ type edit struct {
 // apply puts the edit into the text, or does nothing if it is there.
 func (e edit) apply(d *document) error {
 	for i := range e.path {
-		if v := d.find(e.path[:i+1]...); v == nil || string(v.Pack()) == "null" {
+		if v := d.find(e.path[:i+1]...); v == nil || isNull(v) {
 			var container any = map[string]any{}
 			if i == len(e.path)-1 && e.name == "" {
 				container = []any{}
@@ -46,6 +48,11 @@ func (e edit) apply(d *document) error {
 		return fmt.Errorf("%s is there already and isn't whet's; rename it first", strings.Join(append(e.path, e.name), "."))
 	}
 	return d.add(e.path, e.name, e.value)
+}
+
+func isNull(v *hujson.Value) bool {
+	lit, ok := v.Value.(hujson.Literal)
+	return ok && lit.Kind() == 'n'
 }
 
 // undo takes out all that is whet's where the edit goes, and the containers

@@ -1,10 +1,7 @@
 package install
 
 import (
-	"cmp"
-	"encoding/json"
 	"path/filepath"
-	"strings"
 
 	"github.com/whet-dev/whet/npm/opencode"
 )
@@ -47,12 +44,12 @@ func Hosts() []Host {
 			dirs: func(e Env) []string { return []string{e.claude()} },
 			files: func(e Env) []file {
 				hooks := file{path: filepath.Join(e.claude(), "settings.json")}
-				handler := map[string]any{"type": "command", "command": e.exe(), "args": []string{"hook", "claude-code"}, "timeout": seconds}
+				handler := entry{Type: "command", Command: e.exe(), Args: []string{"hook", "claude-code"}, Timeout: seconds}
 				for _, event := range []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact"} {
-					hooks.edits = append(hooks.edits, group(event, nil, handler))
+					hooks.edits = append(hooks.edits, group(event, "", handler))
 				}
 				hooks.edits = append(hooks.edits, group("SessionStart", "clear", handler))
-				server := map[string]any{"type": "stdio", "command": e.exe(), "args": []string{"mcp"}}
+				server := entry{Type: "stdio", Command: e.exe(), Args: []string{"mcp"}}
 				return []file{hooks, {path: e.claudeState(), edits: []edit{member("mcpServers", server)}}}
 			},
 			replaces: func(e Env) []file {
@@ -64,12 +61,12 @@ func Hosts() []Host {
 			dirs: func(e Env) []string { return []string{e.codex()} },
 			files: func(e Env) []file {
 				hooks := file{path: filepath.Join(e.codex(), "hooks.json")}
-				handler := map[string]any{"type": "command", "command": e.shell("codex"), "timeout": seconds}
+				handler := entry{Type: "command", Command: e.shell("codex"), Timeout: seconds}
 				for _, event := range []string{"PreToolUse", "PostToolUse"} {
 					hooks.edits = append(hooks.edits, group(event, "*", handler))
 				}
 				for _, event := range []string{"UserPromptSubmit", "PreCompact"} {
-					hooks.edits = append(hooks.edits, group(event, nil, handler))
+					hooks.edits = append(hooks.edits, group(event, "", handler))
 				}
 				return []file{hooks, {path: filepath.Join(e.codex(), "config.toml"), table: &table{
 					path:   []string{"mcp_servers", "whet"},
@@ -104,7 +101,7 @@ func Hosts() []Host {
 			files: func(e Env) []file {
 				hooks := file{path: e.home(".cursor", "hooks.json"), edits: []edit{version()}}
 				for _, event := range []string{"preToolUse", "postToolUse", "postToolUseFailure", "beforeSubmitPrompt", "preCompact"} {
-					hooks.edits = append(hooks.edits, hook(event, map[string]any{"command": e.shell("cursor"), "timeout": seconds}))
+					hooks.edits = append(hooks.edits, hook(event, entry{Command: e.shell("cursor"), Timeout: seconds}))
 				}
 				return []file{hooks, e.server(e.home(".cursor", "mcp.json"))}
 			},
@@ -113,7 +110,7 @@ func Hosts() []Host {
 			Name: "copilot", Title: "Copilot CLI", Program: "copilot",
 			dirs: func(e Env) []string { return []string{e.home(".copilot")} },
 			files: func(e Env) []file {
-				server := map[string]any{"type": "local", "command": e.exe(), "args": []string{"mcp"}, "tools": []string{"*"}}
+				server := entry{Type: "local", Command: e.exe(), Args: []string{"mcp"}, Tools: []string{"*"}}
 				return []file{copilotHooks(e), {path: e.home(".copilot", "mcp-config.json"), edits: []edit{member("mcpServers", server)}}}
 			},
 		},
@@ -121,7 +118,7 @@ func Hosts() []Host {
 			Name: "vscode", Title: "VS Code", Program: "code",
 			dirs: func(e Env) []string { return []string{e.vscode()} },
 			files: func(e Env) []file { // it reads Copilot's hooks
-				server := map[string]any{"type": "stdio", "command": e.exe(), "args": []string{"mcp"}}
+				server := entry{Type: "stdio", Command: e.exe(), Args: []string{"mcp"}}
 				return []file{copilotHooks(e), {path: filepath.Join(e.vscode(), "mcp.json"), edits: []edit{member("servers", server)}}}
 			},
 		},
@@ -129,9 +126,9 @@ func Hosts() []Host {
 			Name: "crush", Title: "Crush", Program: "crush",
 			dirs: func(e Env) []string { return []string{e.config("crush")} },
 			files: func(e Env) []file {
-				server := map[string]any{"type": "stdio", "command": e.exe(), "args": []string{"mcp"}}
+				server := entry{Type: "stdio", Command: e.exe(), Args: []string{"mcp"}}
 				return []file{{path: e.config("crush", "crush.json"), edits: []edit{
-					hook("PreToolUse", map[string]any{"name": "whet", "command": e.shell("crush"), "timeout": seconds}),
+					hook("PreToolUse", entry{Name: "whet", Command: e.shell("crush"), Timeout: seconds}),
 					member("mcp", server),
 				}}}
 			},
@@ -143,7 +140,7 @@ func Hosts() []Host {
 			Name: "goose", Title: "goose", Program: "goose",
 			dirs: func(e Env) []string { return []string{e.config("goose")} },
 			files: func(e Env) []file {
-				handler := []any{map[string]any{"type": "command", "command": e.shell("goose"), "timeout": seconds}}
+				handler := []any{entry{Type: "command", Command: e.shell("goose"), Timeout: seconds}}
 				dir := e.home(".agents", "plugins", "whet")
 				return []file{
 					{path: filepath.Join(dir, "plugin.json"), whole: pretty(map[string]any{"name": "whet", "version": "1.0.0", "description": "Whet sharpens the tools that a coding agent already has"})},
@@ -161,133 +158,10 @@ func Hosts() []Host {
 			dirs: func(e Env) []string { return []string{e.home(".codeium", "windsurf")} },
 			files: func(e Env) []file {
 				return []file{
-					{path: e.home(".codeium", "windsurf", "hooks.json"), edits: []edit{hook("post_write_code", map[string]any{"command": e.shell("windsurf")})}},
+					{path: e.home(".codeium", "windsurf", "hooks.json"), edits: []edit{hook("post_write_code", entry{Command: e.shell("windsurf")})}},
 					e.server(e.home(".codeium", "windsurf", "mcp_config.json")),
 				}
 			},
 		},
 	}
 }
-
-// geminiLike is a settings file of Gemini CLI or of what grew from it. They
-// count time in milliseconds.
-func geminiLike(e Env, host, path string, events ...string) file {
-	f := file{path: path}
-	for _, event := range events {
-		f.edits = append(f.edits, group(event, nil, map[string]any{"type": "command", "name": "whet", "command": e.shell(host), "timeout": seconds * 1000}))
-	}
-	f.edits = append(f.edits, member("mcpServers", map[string]any{"command": e.exe(), "args": []string{"mcp"}}))
-	return f
-}
-
-func copilotHooks(e Env) file {
-	hooks := map[string]any{}
-	for _, event := range []string{"preToolUse", "postToolUse", "userPromptSubmitted"} {
-		hooks[event] = []any{map[string]any{"type": "command", "bash": e.shell("copilot"), "powershell": "& " + e.shell("copilot"), "timeoutSec": seconds}}
-	}
-	return file{path: e.home(".copilot", "hooks", "whet.json"), whole: pretty(map[string]any{"version": 1, "hooks": hooks})}
-}
-
-// server is the file in which many hosts list their MCP servers.
-func (e Env) server(path string) file {
-	return file{path: path, edits: []edit{member("mcpServers", map[string]any{"command": e.exe(), "args": []string{"mcp"}})}}
-}
-
-// member is whet's entry in an object of MCP servers.
-func member(object string, value map[string]any) edit {
-	return edit{path: []string{object}, name: "whet", value: value, ours: runsWhet}
-}
-
-// hook is whet's entry in a list of hooks.
-func hook(event string, handler map[string]any) edit {
-	return edit{path: []string{"hooks", event}, value: handler, ours: runsWhet}
-}
-
-// group is whet's entry where hooks come in groups with a matcher; a nil
-// matcher is left out and means all.
-func group(event string, matcher any, handler map[string]any) edit {
-	g := map[string]any{"hooks": []any{handler}}
-	if matcher != nil {
-		g["matcher"] = matcher
-	}
-	return edit{path: []string{"hooks", event}, value: g, ours: func(v any) bool {
-		m, _ := v.(map[string]any)
-		hooks, _ := m["hooks"].([]any)
-		return len(hooks) == 1 && runsWhet(hooks[0])
-	}}
-}
-
-// word is an element of a list of names; nobody else's, as it is put there only
-// on demand.
-func word(value string, path ...string) edit {
-	return edit{path: path, value: value, ours: func(v any) bool { return v == value }}
-}
-
-// version is the member that Cursor demands. It isn't ours to take out.
-func version() edit {
-	return edit{name: "version", value: 1, ours: func(any) bool { return false }}
-}
-
-// runsWhet reports whether a command is whet, wherever it is: another one of
-// ours would be asked twice.
-func runsWhet(v any) bool {
-	c, ok := commandOf(v)
-	return ok && c.isWhet()
-}
-
-func pretty(v any) []byte {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	_ = e.Encode(v) // our own values always marshal
-	return []byte(b.String())
-}
-
-// An Env is the machine that whet is installed on.
-type Env struct {
-	GOOS     string
-	Home     string
-	Exe      string // whet's own path, absolute and the same after an upgrade
-	Getenv   func(string) string
-	LookPath func(string) (string, error)
-}
-
-func (e Env) home(parts ...string) string {
-	return filepath.Join(append([]string{e.Home}, parts...)...)
-}
-
-// config is below the directory for configuration, which these hosts look for
-// in the same place on every system.
-func (e Env) config(parts ...string) string {
-	return filepath.Join(append([]string{cmp.Or(e.Getenv("XDG_CONFIG_HOME"), e.home(".config"))}, parts...)...)
-}
-
-func (e Env) claude() string { return cmp.Or(e.Getenv("CLAUDE_CONFIG_DIR"), e.home(".claude")) }
-
-func (e Env) claudeState() string {
-	return filepath.Join(cmp.Or(e.Getenv("CLAUDE_CONFIG_DIR"), e.Home), ".claude.json")
-}
-
-func (e Env) codex() string { return cmp.Or(e.Getenv("CODEX_HOME"), e.home(".codex")) }
-
-func (e Env) vscode() string {
-	switch e.GOOS {
-	case "darwin":
-		return e.home("Library", "Application Support", "Code", "User")
-	case "windows":
-		return filepath.Join(cmp.Or(e.Getenv("APPDATA"), e.home("AppData", "Roaming")), "Code", "User")
-	}
-	return e.config("Code", "User")
-}
-
-// exe is the program with forward slashes: a shell on Windows eats the others.
-func (e Env) exe() string {
-	if e.GOOS == "windows" {
-		return strings.ReplaceAll(e.Exe, `\`, "/")
-	}
-	return e.Exe
-}
-
-// shell is the hook command for hosts that give it to a shell.
-func (e Env) shell(host string) string { return quoteShell(e.GOOS, e.exe()) + " hook " + host }

@@ -76,9 +76,10 @@ func (d *document) splice(all ...splice) error {
 
 // A slot is one member of an object or element of an array, in one form.
 type slot struct {
-	name  string // of a member
-	start int    // of the name or, in an array, of the value
-	value *hujson.Value
+	name   string // of a member
+	start  int    // of the name or, in an array, of the value
+	before string // comments and blanks before it
+	value  *hujson.Value
 }
 
 // slots lists what a container has, and the text between the last of them and
@@ -88,13 +89,13 @@ func slots(v *hujson.Value) (all []slot, after hujson.Extra, err error) {
 	case *hujson.Object:
 		for i := range c.Members {
 			m := &c.Members[i]
-			all = append(all, slot{m.Name.Value.(hujson.Literal).String(), m.Name.StartOffset, &m.Value})
+			all = append(all, slot{m.Name.Value.(hujson.Literal).String(), m.Name.StartOffset, string(m.Name.BeforeExtra), &m.Value})
 		}
 		return all, c.AfterExtra, nil
 	case *hujson.Array:
 		for i := range c.Elements {
 			e := &c.Elements[i]
-			all = append(all, slot{"", e.StartOffset, e})
+			all = append(all, slot{"", e.StartOffset, string(e.BeforeExtra), e})
 		}
 		return all, c.AfterExtra, nil
 	}
@@ -206,24 +207,28 @@ func (d *document) remove(path []string, i int) error {
 		return err
 	}
 	s := all[i]
-	blank := len(d.text[:s.start]) - len(bytes.TrimRight(d.text[:s.start], " \t\r\n"))
-	cut := splice{s.start - blank, s.value.EndOffset, ""}
+	comment := strings.TrimRight(s.before, " \t\r\n")
+	cut := splice{s.start - len(s.before) + len(comment), s.value.EndOffset, ""}
 	comma := s.value.EndOffset + len(s.value.AfterExtra)
-	hasComma := i < len(all)-1 || s.value.AfterExtra != nil
-	switch {
+	var others []splice
+	switch hasComma := i < len(all)-1 || s.value.AfterExtra != nil; {
 	case hasComma && len(s.value.AfterExtra) == 0:
 		cut.to = comma + 1
 	case hasComma:
-		return d.splice(cut, splice{comma, comma + 1, ""})
+		others = append(others, splice{comma, comma + 1, ""})
 	case i > 0:
 		prev := all[i-1].value
 		at := prev.EndOffset + len(prev.AfterExtra)
-		return d.splice(cut, splice{at, at + 1, ""})
-	}
-	if len(all) == 1 && strings.TrimSpace(string(after)) == "" {
+		others = append(others, splice{at, at + 1, ""})
+	case strings.TrimSpace(string(after)) == "":
 		cut.to += len(after)
 	}
-	return d.splice(cut)
+	lastLine := comment[strings.LastIndexByte(comment, '\n')+1:]
+	rest := strings.TrimLeft(string(d.text[cut.to:]), " \t\r")
+	if strings.Contains(lastLine, "//") && !strings.HasPrefix(rest, "\n") {
+		cut.text = d.nl // which ends the comment
+	}
+	return d.splice(append(others, cut)...)
 }
 
 // equal reports whether v means the same as value.

@@ -21,22 +21,22 @@ import (
 type Manifest struct {
 	Files    map[string]record `json:"files"`
 	Replaced []string          `json:"replaced,omitempty"` // hosts that --replace was used for
+	Dirs     []string          `json:"dirs,omitempty"`     // directories made for files
 
 	path string
 }
 
 type record struct {
-	After  string   `json:"after"`            // hash of the file as whet left it
-	Before []byte   `json:"before,omitempty"` // the file as it was
-	New    bool     `json:"new,omitempty"`    // there was none
-	Dirs   []string `json:"dirs,omitempty"`   // directories made for it
+	After  string `json:"after"`            // hash of the file as whet left it
+	Before []byte `json:"before,omitempty"` // the file as it was
+	New    bool   `json:"new,omitempty"`    // there was none
 }
 
 // Load reads the manifest in a directory. A damaged one counts as none.
 func Load(dir string) *Manifest {
 	m := &Manifest{path: filepath.Join(dir, "install.json")}
 	if b, err := os.ReadFile(m.path); err == nil && json.Unmarshal(b, m) != nil {
-		m.Files, m.Replaced = nil, nil
+		m.Files, m.Replaced, m.Dirs = nil, nil, nil
 	}
 	if m.Files == nil {
 		m.Files = map[string]record{}
@@ -54,7 +54,7 @@ func (m *Manifest) original(path string, now []byte) (text []byte, known bool) {
 	if r.New {
 		return nil, true
 	}
-	return slices.Concat([]byte{}, r.Before), true
+	return append([]byte{}, r.Before...), true
 }
 
 func (m *Manifest) replaced(host string) bool { return slices.Contains(m.Replaced, host) }
@@ -84,6 +84,13 @@ func (m *Manifest) Apply(changes []Change, w Wish) error {
 			return errors.Join(fmt.Errorf("writing %s: %w", c.Path, err), m.save())
 		}
 	}
+	if w.Remove {
+		slices.SortFunc(m.Dirs, func(a, b string) int { return len(b) - len(a) }) // deepest first
+		m.Dirs = slices.DeleteFunc(m.Dirs, func(dir string) bool {
+			err := os.Remove(dir) // not if something is in it
+			return err == nil || errors.Is(err, fs.ErrNotExist)
+		})
+	}
 	return m.save()
 }
 
@@ -95,15 +102,11 @@ func (m *Manifest) apply(c Change, remove bool) error {
 		if err := os.Remove(c.Path); err != nil {
 			return err
 		}
-		for _, dir := range m.Files[c.Path].Dirs {
-			_ = os.Remove(dir) // stays if it isn't empty
-		}
 		delete(m.Files, c.Path)
 		return nil
 	}
 	r := record{After: sum(c.After), Before: c.Before, New: c.Before == nil}
 	if old, ok := m.Files[c.Path]; ok {
-		r.Dirs = old.Dirs
 		if old.After == sum(c.Before) { // nobody else has been there
 			r.Before, r.New = old.Before, old.New
 		}
@@ -113,7 +116,7 @@ func (m *Manifest) apply(c Change, remove bool) error {
 		if err != nil {
 			return err
 		}
-		r.Dirs = append(made, r.Dirs...)
+		m.Dirs = append(m.Dirs, made...)
 	}
 	if err := write(c.Path, c.After); err != nil {
 		return err

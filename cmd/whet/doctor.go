@@ -127,8 +127,6 @@ func (d *doctor) host(h install.Host) {
 		if old(v, tested[h.Name]) {
 			add("program", isWarning, "it is older than "+tested[h.Name]+", which whet is tested with", "update "+h.Title)
 		}
-	} else if _, err := exec.LookPath(h.Program); err != nil {
-		add("program", isWarning, h.Program+" is not on PATH", "")
 	}
 	if !d.config(h, add) {
 		return
