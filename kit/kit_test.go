@@ -13,7 +13,7 @@ import (
 	"github.com/whet-dev/whet/kit"
 )
 
-func full() *whet.Kit { return kit.New(&config.Loaded{}, nil) }
+func full() *whet.Kit { return kit.New(&config.Loaded[kit.Config]{}, nil) }
 
 // What every model vendor and every host takes: one tool with an odd schema
 // can cost a session all of them.
@@ -105,7 +105,7 @@ func TestDisabledToolsAreGone(t *testing.T) {
 	if len(tools) == 0 {
 		t.Skip("there are no tools yet")
 	}
-	l := &config.Loaded{}
+	l := &config.Loaded[kit.Config]{}
 	l.Config.Tools.Disabled = []string{tools[0].Name}
 	k := kit.New(l, nil)
 	if _, err := k.Tool(tools[0].Name); err == nil || len(k.Tools) != len(tools)-1 {
@@ -114,7 +114,7 @@ func TestDisabledToolsAreGone(t *testing.T) {
 }
 
 func TestInertKitIsEmpty(t *testing.T) {
-	if k := kit.New(&config.Loaded{Inert: true}, nil); len(k.Tools)+len(k.Guards) != 0 {
+	if k := kit.New(&config.Loaded[kit.Config]{Report: config.Report{Inert: true}}, nil); len(k.Tools)+len(k.Guards) != 0 {
 		t.Errorf("%d tools and %d guards in an inert kit", len(k.Tools), len(k.Guards))
 	}
 }

@@ -27,10 +27,6 @@ const (
 func main() { os.Exit(run()) }
 
 func run() int {
-	// A hook is a process for each event: it skips the command tree.
-	if len(os.Args) > 1 && os.Args[1] == "hook" && !strings.HasPrefix(os.Args[len(os.Args)-1], "-") {
-		return exitCode(runHook(context.Background(), os.Args[2:], os.Stdin, os.Stdout))
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// From the second Ctrl-C on, the signal does what it does by default.
@@ -117,6 +113,9 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		toolsCommand(),
 		callCommand(),
+		grepCommand(),
+		globCommand(),
+		patchCommand(),
 		configCommand(),
 		versionCommand(),
 		demoCommand(),

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,9 +18,13 @@ func TestScript(t *testing.T) {
 		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       os.Getenv("WHET_UPDATE") != "",
 		RequireExplicitExec: true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"model": modelCommand},
 		Setup: func(e *testscript.Env) error {
+			e.Values["model"] = &holder{}
 			e.Setenv("HOME", filepath.Join(e.WorkDir, ".home"))
 			e.Setenv("WHET_STATE", filepath.Join(e.WorkDir, ".state"))
+			bin, _, _ := strings.Cut(e.Getenv("PATH"), string(os.PathListSeparator))
+			e.Setenv("BIN", bin) // where whet is, and nothing else
 			return nil
 		},
 	})

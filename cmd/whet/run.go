@@ -119,7 +119,7 @@ func runAgent(c *cobra.Command, o runFlags, args []string) error {
 	}
 	show, answer := display(c, o.json)
 	out, err := agent.Run(ctx, agent.Options{
-		Model: endpoint.Open(), Kit: p.kit, Session: s, Role: role,
+		Model: endpoint.Open(), Kit: p.kit, Session: s, Role: role, Disabled: p.config.Config.Tools.Disabled,
 		Prompt: prompt, MaxSteps: o.maxSteps, Event: show,
 	})
 	if ctx.Err() != nil {

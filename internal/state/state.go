@@ -57,6 +57,16 @@ func Session(root, id string) whet.Store {
 	return Dir(filepath.Join(root, "sessions", hashed(id)))
 }
 
+// Default returns the session's store below [Root], or nil if there is no
+// place for one.
+func Default(session string) whet.Store {
+	root, err := Root()
+	if err != nil {
+		return nil
+	}
+	return Session(root, session)
+}
+
 func hashed(s string) string {
 	h := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(h[:12])
