@@ -182,3 +182,13 @@ func until(ctx context.Context, limit time.Duration, done func() bool) bool {
 	}
 	return false
 }
+
+// fails is run for a program that must end with exit status 1.
+func (h *home) fails(t *testing.T, path string, args ...string) string {
+	t.Helper()
+	res, err := proc.Run(t.Context(), proc.Command{Path: path, Args: args, Dir: h.ws, Env: h.env, Timeout: 2 * time.Minute, MaxOutput: 4 << 20})
+	if err != nil || res.Code != 1 {
+		t.Fatalf("%s %s: exit status %d, %v, want 1\n%s", path, strings.Join(args, " "), res.Code, err, res.Output)
+	}
+	return string(res.Output)
+}

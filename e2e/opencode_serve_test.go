@@ -21,7 +21,6 @@ import (
 
 	"github.com/whet-dev/whet/internal/peer"
 	"github.com/whet-dev/whet/internal/scriptmodel"
-	"github.com/whet-dev/whet/npm/opencode"
 )
 
 // openCodeEnv keeps OpenCode off the network.
@@ -109,7 +108,7 @@ func startServe(t *testing.T, bin, whet string) (*serve, error) {
 		return nil, err
 	}
 	s := &serve{home: openCodeHome(t, dir, srv.URL), model: srv, done: make(chan struct{})}
-	s.write(filepath.Join(dir, ".config/opencode/plugin/whet.js"), string(opencode.Plugin(whet)))
+	s.run(t, nil, whet, "install", "opencode", "--yes")
 	ctx, cancel := context.WithCancel(context.Background())
 	// The shell ends OpenCode when its own input ends: with this process.
 	cmd := exec.CommandContext(ctx, "sh", "-c", `"$@" </dev/null & p=$!; cat >/dev/null; kill -9 $p`, "sh",

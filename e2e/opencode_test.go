@@ -5,6 +5,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,6 +48,11 @@ func openCodeScript(dir string) scriptmodel.Script {
 		"errors": append(repeat(4, use("read", args{"filePath": in("not-there.txt")})), say("done")),
 		"format": {
 			use("write", args{"filePath": in("a.go"), "content": "package a\nfunc  f( ) {   }\n"}),
+			say("done"),
+		},
+		"rescue": {
+			use("apply_patch", args{"patchText": stale}),
+			use("apply_patch", args{"patchText": outside(dir)}),
 			say("done"),
 		},
 		"read":    {use("read", args{"filePath": "src/a.txt"}), say("done")},
@@ -111,5 +117,35 @@ func TestPeerOpenCodeFormat(t *testing.T) {
 	wants(t, parts[0].State.Output, "a.go was formatted after the edit")
 	if got := s.read("a.go"); got != "package a\n\nfunc f() {}\n" {
 		t.Errorf("a.go is %q", got)
+	}
+}
+
+// outside is a patch that leaves the project.
+func outside(dir string) string {
+	return "*** Begin Patch\n*** Add File: " + filepath.Join(dir, "outside.txt") + "\n+x\n*** End Patch"
+}
+
+// The rewritten arguments reach the host's own tool: see the reference plugin
+// for how they don't.
+func TestPeerOpenCodeRescue(t *testing.T) {
+	s := theServe(t)
+	s.write("s.txt", moved)
+	_, parts := s.prompt(t, "", "gpt-5-scripted", "rescue")
+	if len(parts) != 2 {
+		t.Fatalf("%d calls, want 2", len(parts))
+	}
+	if got := parts[0].State; got.Status != "completed" {
+		t.Errorf("the stale patch: %+v", got)
+	}
+	wants(t, parts[0].State.Output, "[whet] the patch did not fit the files exactly")
+	if got := s.read("s.txt"); got != "start of block\n  middle v3 line\nend of block\n" {
+		t.Errorf("s.txt is %q", got)
+	}
+	if got := parts[1].State; got.Status != "error" {
+		t.Errorf("the patch that leaves the project: %+v", got)
+	}
+	wants(t, parts[1].State.Error, "outside")
+	if _, err := os.Stat(filepath.Join(s.dir, "outside.txt")); err == nil {
+		t.Error("outside.txt was written")
 	}
 }
