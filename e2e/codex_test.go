@@ -96,3 +96,16 @@ func TestPeerCodexDoctor(t *testing.T) {
 	out := h.fails(t, whetBinary(t), "doctor", "codex")
 	wants(t, out, "codex 0.171.0", "hook codex answers", "mcp answers", "Codex skips 4 of whet's 4 hooks: nobody has trusted them")
 }
+
+// A rewritten patch must come with "allow". That is Codex's word for "run it as
+// you would have": its own sandbox still holds.
+func TestPeerCodexRescueKeepsTheSandbox(t *testing.T) {
+	codex := peer.Find(t, "codex")
+	h, srv := codexHome(t, scriptmodel.Script{"patch": {freeform(stale), say("done")}})
+	h.write("s.txt", moved)
+	h.run(t, nil, codex, "exec", "--skip-git-repo-check", "--sandbox", "read-only", "--dangerously-bypass-hook-trust", "[[script:patch]] go")
+	if got := h.read("s.txt"); got != moved {
+		t.Errorf("s.txt was written in a read-only sandbox: %q", got)
+	}
+	wants(t, last(t, srv, "patch"), "rejected")
+}
