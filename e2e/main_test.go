@@ -6,6 +6,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -138,14 +139,26 @@ func asked(srv *scriptmodel.Server, scenario string) (bodies []string) {
 	return bodies
 }
 
-// last returns what the model was sent last in a scenario.
+// last returns the conversation that the model was sent last in a scenario,
+// without the list of tools.
 func last(t *testing.T, srv *scriptmodel.Server, scenario string) string {
 	t.Helper()
 	bodies := asked(srv, scenario)
 	if len(bodies) == 0 {
 		t.Fatalf("the model was asked nothing in scenario %s", scenario)
 	}
-	return bodies[len(bodies)-1]
+	var v map[string]any
+	if err := json.Unmarshal([]byte(bodies[len(bodies)-1]), &v); err != nil {
+		t.Fatal(err)
+	}
+	delete(v, "tools")
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 func wants(t *testing.T, text string, parts ...string) {

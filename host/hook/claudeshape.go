@@ -21,6 +21,7 @@ type shape struct {
 	Response  json.RawMessage `json:"tool_response"`
 	Error     string          `json:"error"`
 	Source    string          `json:"source"`
+	Prompt    *string         `json:"prompt"`
 }
 
 func decodeShape(in []byte) (e Event, err error) {
@@ -45,6 +46,12 @@ func (v shape) event() (e Event) {
 	return e
 }
 
+// byPerson tells a person's prompt from that of a timer or another session, and
+// from the empty one that Gemini CLI's descendants send with each tool's result.
+func (v shape) byPerson() bool {
+	return (v.Source == "" || v.Source == "user") && (v.Prompt == nil || *v.Prompt != "")
+}
+
 // claude returns the event as Claude Code means it.
 func (v shape) claude() Event {
 	e := v.event()
@@ -56,7 +63,7 @@ func (v shape) claude() Event {
 	case "PostToolUseFailure":
 		e.Phase, e.Result.Text, e.Result.Failed = After, v.Error, true
 	case "UserPromptSubmit":
-		if v.Source == "" || v.Source == "user" { // not a timer, nor another session
+		if v.byPerson() {
 			e.Phase = Reset
 		}
 	case "SessionStart":

@@ -59,7 +59,11 @@ func decodeGemini(in []byte) (e Event, err error) {
 	case "AfterTool":
 		e.Phase, e.Result.Text = After, geminiText(v.Response.Content)
 		e.Result.Failed = len(v.Response.Error) > 0 && string(v.Response.Error) != "null"
-	case "BeforeAgent", "PreCompress", "SessionEnd":
+	case "BeforeAgent":
+		if v.byPerson() {
+			e.Phase = Reset
+		}
+	case "PreCompress", "SessionEnd":
 		e.Phase = Reset
 	case "SessionStart":
 		if v.Source == "clear" {
