@@ -1,7 +1,6 @@
-// Whet in OpenCode: one file without dependencies. It decides nothing: it
-// forwards what the host tells it to one `whet rpc` child per project directory
-// and lends that child the host's API. Lines of JSON-RPC 2.0 go both ways. If
-// the child is in trouble, the host goes on as if whet weren't there.
+// Whet in OpenCode. It decides nothing: it forwards what the host tells it to one `whet rpc` child per project
+// directory and lends that child the host's API. Lines of JSON-RPC 2.0 go both ways. If the child is in trouble,
+// the host goes on as if whet weren't there.
 import { spawn } from "node:child_process"
 import { createRequire } from "node:module"
 
@@ -12,102 +11,130 @@ const STARTS = 4 // a child that dies again and again is left alone
 
 /** The program: as configured, as installed, of the npm package, or on PATH. */
 function program(options) {
-  const given = options?.bin || process.env.WHET_BIN || INSTALLED
-  if (given) return given
   const exe = process.platform === "win32" ? "whet.exe" : "whet"
   try {
-    return createRequire(import.meta.url).resolve(`@whet-dev/${process.platform}-${process.arch}/bin/${exe}`)
+    const packaged = `@whet-dev/${process.platform}-${process.arch}/bin/${exe}`
+    return options?.bin || process.env.WHET_BIN || INSTALLED || createRequire(import.meta.url).resolve(packaged)
   } catch {
     return exe
   }
 }
 
-/** A child that is started when needed, and again after it died. */
-class Child {
-  constructor(bin, hello, lend, warn) {
-    Object.assign(this, { bin, hello, lend, warn, starts: 0, live: null })
-  }
-  /** Resolves to what the child said to initialize. */
-  ready() {
+function parse(text) {
+  try {
+    return JSON.parse(text)
+  } catch {} // undefined
+}
+
+/** A child and the calls under way; it is started when needed, and again after it died. */
+class Link {
+  starts = 0
+  live = null // the running child
+  own = new Set() // whet's tools
+  asks = new Map() // callID → the host's own way to ask for permission
+  injected = new Map() // sessionID → text for its prompts
+  constructor(bin, hello, host) { Object.assign(this, { bin, hello, host }) }
+  ready() { // resolves to the tools
     if (this.live) return this.live.ready
     if (++this.starts > STARTS) return Promise.reject(new Error(`whet ended ${STARTS} times and is not started again`))
-    const live = (this.live = { waiting: new Map(), last: 0, wrong: null })
+    const live = (this.live = { waiting: new Map(), last: 0 })
     const proc = (live.proc = spawn(this.bin, ["rpc"], { stdio: ["pipe", "pipe", "ignore"], windowsHide: true }))
     const end = (why) => {
-      if (this.live === live) this.live = null
       if (live.ended) return
       live.ended = true
+      this.live = null
       for (const w of live.waiting.values()) w.reject(new Error(why))
-      if (!this.closed) this.warn(why)
+      if (!this.closed) this.host.warn(why)
     }
     proc.on("error", (e) => end(`whet did not start (${this.bin}): ${e.message}`))
     proc.on("exit", (code, signal) => end(live.wrong ?? `whet ended: ${signal ?? "exit status " + code}`))
     proc.stdin.on("error", () => {})
     let rest = ""
-    proc.stdout.setEncoding("utf8")
-    proc.stdout.on("data", (text) => {
+    proc.stdout.setEncoding("utf8").on("data", (text) => {
       const lines = (rest + text).split("\n")
       rest = lines.pop()
       for (const line of lines) this.receive(live, line)
     })
-    for (const h of [proc, proc.stdin, proc.stdout]) h.unref?.() // never keeps the host alive
-    live.ready = this.send(live, "initialize", { protocol: PROTOCOL, ...this.hello })
+    for (const h of [proc, proc.stdin, proc.stdout]) h.unref?.() // keeps no host alive
+    live.ready = this.send(live, "initialize", { protocol: PROTOCOL, ...this.hello }).then(({ tools }) => ((this.own = new Set(tools.map((t) => t.name))), tools))
     live.ready.catch(() => {})
     return live.ready
   }
   receive(live, line) {
-    let m
-    try {
-      m = JSON.parse(line)
-    } catch {
-      live.wrong = `${this.bin} is not whet: it printed ${JSON.stringify(line.slice(0, 80))}`
-      return live.proc.kill()
-    }
+    const fail = (why) => ((live.wrong = why), live.proc.kill())
+    const m = parse(line)
+    if (!m) return fail(`${this.bin} is not whet: it printed ${JSON.stringify(line.slice(0, 80))}`)
     if (m.method === "hello") {
-      if (m.params.protocol !== PROTOCOL) {
-        live.wrong = `whet ${m.params.whet} and this plugin don't fit; run: whet install opencode`
-        live.proc.kill()
-      }
+      if (m.params.protocol !== PROTOCOL) fail(`whet ${m.params.whet} and this plugin don't fit; run: whet install opencode`)
     } else if (m.method) {
       const reply = (r) => m.id !== undefined && this.write(live, { id: m.id, ...r })
-      Promise.resolve()
-        .then(() => this.lend[m.method](m.params))
-        .then((result) => reply({ result: result ?? {} }), (e) => reply({ error: { code: -32000, message: String(e?.message ?? e) } }))
+      const failed = (e) => reply({ error: { code: -32000, message: String(e?.message ?? e) } })
+      this.lend(m.method, m.params).then((result) => reply({ result: result ?? {} }), failed)
     } else {
       const w = live.waiting.get(m.id)
       live.waiting.delete(m.id)
-      if (m.error) w?.reject(new Error(m.error.message))
-      else w?.resolve(m.result)
+      m.error ? w?.reject(new Error(m.error.message)) : w?.resolve(m.result)
     }
+  }
+  async lend(method, p) { // what the child asks of the host
+    if (method === "host.http") return this.host.http(p)
+    if (method === "inject.set") return void this.injected.set(p.sessionID, p.text)
+    const ask = method === "tool.ask" && this.asks.get(p.callID)
+    if (!ask) throw new Error(`this host has no ${method} here`)
+    return ask({ permission: p.permission, patterns: [p.pattern], always: ["*"], metadata: { reason: p.reason } })
   }
   write(live, message) {
     if (!live.ended) live.proc.stdin.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n")
   }
   send(live, method, params) {
     return new Promise((resolve, reject) => {
-      const id = ++live.last
-      live.waiting.set(id, { resolve, reject })
-      this.write(live, { id, method, params })
+      if (!live) throw new Error("whet has ended")
+      live.waiting.set(++live.last, { resolve, reject })
+      this.write(live, { id: live.last, method, params })
     })
   }
-  async call(method, params) {
-    await this.ready()
-    if (!this.live) throw new Error("whet has ended")
-    return this.send(this.live, method, params)
-  }
-  notify(method, params) {
-    if (this.live) this.write(this.live, { method, params })
+  call(method, params) {
+    return this.ready().then(() => this.send(this.live, method, params))
   }
   /** The child's answer, or undefined if it has none in time: fail open. */
-  async hook(method, params) {
+  hook(method, params) {
     let timer
     const late = new Promise((r) => (timer = setTimeout(r, PATIENCE)))
+    const answer = this.call(method, params).catch(() => undefined) // the host has been warned
+    return Promise.race([answer, late]).finally(() => clearTimeout(timer))
+  }
+  /** Whether a tool is whet's: those are guarded where they are served. */
+  ours = (tool) => this.own.has(tool) || tool.startsWith("whet_")
+  /** Asks the guards. Throws to stop the call; returns new arguments, or none. */
+  async before(call, refused) {
+    const v = await this.hook("tool.before", call)
+    if (v?.refuse) throw (refused?.add(call.callID), new Error(v.refuse))
+    return v?.args
+  }
+  /** Tells the guards how a call ended, and adds what they say to the result. */
+  async after(call, failed, result, key) {
+    const parts = Array.isArray(result.content) ? result.content : null // as MCP has it
+    const text = parts ? parts.map((p) => p.text ?? "").join("\n") : String(result[key] ?? "")
+    const r = await this.hook("tool.after", { ...call, result: { text, failed } })
+    const note = r?.text?.startsWith(text) ? r.text.slice(text.length) : ""
+    if (note && parts) parts.push({ type: "text", text: note.trim() })
+    else if (note) result[key] = text + note
+    return note
+  }
+  /** Runs one of whet's tools. */
+  async exec(call, ask, abort) {
+    let rejected
+    const no = (e) => ((rejected = e), { refuse: String(e?.message ?? e) })
+    if (ask) this.asks.set(call.callID, (q) => Promise.resolve(ask(q)).then(() => ({}), no))
+    const cancel = () => this.live && this.write(this.live, { method: "cancel", params: { callID: call.callID } })
+    abort?.addEventListener("abort", cancel)
     try {
-      return await Promise.race([this.call(method, params), late])
-    } catch {
-      return undefined // the end of the child has been reported
+      const r = await this.call("tool.exec", call)
+      if (rejected || r.failed) throw rejected ?? new Error(r.text) // a rejection as the host knows it
+      return r.text
     } finally {
-      clearTimeout(timer)
+      this.asks.delete(call.callID)
+      abort?.removeEventListener("abort", cancel)
     }
   }
   close() {
@@ -116,160 +143,73 @@ class Child {
   }
 }
 
-/** What both versions of the host share: one child, and the calls under way. */
-function connect(bin, hello, host) {
-  const asks = new Map() // callID → the host's own way to ask for permission
-  const injected = new Map() // sessionID → text for its prompts
-  const refusals = new WeakSet()
-  const child = new Child(bin, hello, {
-    "host.http": (p) => host.http(p),
-    "tool.ask": async ({ callID, permission, pattern, reason }) => {
-      const ask = asks.get(callID)
-      if (!ask) throw new Error("this host has no way to ask here")
-      return ask({ permission, patterns: [pattern], always: ["*"], metadata: { reason } })
-    },
-    "inject.set": ({ sessionID, text }) => void (text ? injected.set(sessionID, text) : injected.delete(sessionID)),
-  }, host.warn)
-  return {
-    child, injected, refusals,
-    /** Asks the guards. Throws to stop the call, returns new arguments or none. */
-    async before(call) {
-      const v = await child.hook("tool.before", call)
-      if (!v?.refuse) return v?.args
-      const refusal = new Error(v.refuse)
-      refusals.add(refusal)
-      throw refusal
-    },
-    /** Tells the guards how a call ended; returns what they add to the text. */
-    async after(call, text, failed) {
-      const r = await child.hook("tool.after", { ...call, result: { text, failed } })
-      return r?.text?.startsWith(text) ? r.text.slice(text.length) : ""
-    },
-    /** Runs one of our own tools. */
-    async exec(call, ask, abort) {
-      let rejected
-      if (ask) asks.set(call.callID, async (q) => {
-        try {
-          await ask(q)
-          return {}
-        } catch (e) {
-          rejected = e
-          return { refuse: String(e?.message ?? e) }
-        }
-      })
-      const cancel = () => child.notify("cancel", { callID: call.callID })
-      abort?.addEventListener("abort", cancel)
-      try {
-        const r = await child.call("tool.exec", call)
-        if (rejected) throw rejected // as the host knows it
-        if (r.failed) throw new Error(r.text)
-        return r.text
-      } finally {
-        asks.delete(call.callID)
-        abort?.removeEventListener("abort", cancel)
-      }
-    },
-  }
-}
+const links = new Map() // directory → its link; the host may make several instances of a plugin
 
-const shared = new Map() // directory → what its plugin instances share; a host may make several
-
-/** OpenCode 1.x. */
+/** OpenCode 1. */
 async function server(input, options) {
   const { client, directory, worktree } = input
-  let link = shared.get(directory)
+  let link = links.get(directory)
   if (!link) {
-    const host = {
-      http: async ({ method, path, body }) => {
+    link = new Link(program(options), { host: "opencode", directory, worktree }, {
+      async http({ method, path, body }) {
         const { baseUrl, headers, fetch: inside } = link.client._client.getConfig() // anew: the address may change
-        const h = new Headers(headers)
-        if (body !== undefined) h.set("content-type", "application/json")
-        const res = await (inside ?? fetch)(new Request(new URL(path, baseUrl), { method, headers: h, body: body === undefined ? undefined : JSON.stringify(body) }))
+        const init = { method, headers: new Headers(headers), body: JSON.stringify(body) } // of undefined, undefined
+        if (init.body) init.headers.set("content-type", "application/json")
+        const res = await (inside ?? fetch)(new Request(new URL(path, baseUrl), init))
         const text = await res.text()
-        try {
-          return { status: res.status, body: JSON.parse(text) }
-        } catch {
-          return { status: res.status, body: text }
-        }
+        return { status: res.status, body: parse(text) ?? text }
       },
       warn: (message) => void link.client.app.log({ body: { service: "whet", level: "error", message } })?.catch?.(() => {}),
-    }
-    link = { users: 0, agents: new Map(), notes: new Map(), ...connect(program(options), { host: "opencode", directory, worktree }, host) }
-    shared.set(directory, link)
+    })
+    Object.assign(link, { users: 0, agents: new Map(), notes: new Map(), refused: new Set() })
+    links.set(directory, link)
   }
-  link.client = client
-  link.users++
-  const { child, agents, notes, injected, refusals } = link
-  let init
-  try {
-    init = await child.ready()
-  } catch {
-    return {} // reported; OpenCode goes on without whet
-  }
-  const own = new Map(init.tools.map((t) => [t.name, t]))
-  const call = (i, args) => ({ callID: i.callID, tool: i.tool, sessionID: i.sessionID, agent: agents.get(i.sessionID), args })
-  const ours = (tool) => own.has(tool) || tool.startsWith("whet_") // guarded where they are served
-  const stopped = new Set() // calls that we refused: their errors are ours
+  Object.assign(link, { client, users: link.users + 1 })
+  const tools = await link.ready().catch(() => null)
+  if (!tools) return {} // OpenCode has been told, and goes on without whet
+  const { agents, notes, refused, injected } = link
+  const call = (i, args) => ({ callID: i.callID, tool: i.tool, sessionID: i.sessionID, agent: i.agent ?? agents.get(i.sessionID), args })
 
   return {
-    dispose: async () => {
-      if (--link.users > 0) return
-      shared.delete(directory)
-      child.close()
+    async dispose() {
+      if (--link.users === 0) links.delete(directory), link.close()
     },
-    tool: Object.fromEntries(init.tools.map((t) => [t.name, {
+    tool: Object.fromEntries(tools.map((t) => [t.name, {
       description: t.description,
       args: t.input.properties,
-      execute: (args, ctx) => link.exec({ callID: ctx.callID, tool: t.name, sessionID: ctx.sessionID, agent: ctx.agent, args }, (q) => ctx.ask(q), ctx.abort),
+      execute: (args, ctx) => link.exec(call({ ...ctx, tool: t.name }, args), (q) => ctx.ask(q), ctx.abort),
     }])),
-    // The host would make every parameter required.
-    "tool.definition": async ({ toolID }, out) => {
-      const t = own.get(toolID)
-      if (t?.description === out.description) out.jsonSchema = t.input
+    async "tool.definition"({ toolID }, out) {
+      const t = tools.find((t) => t.name === toolID && t.description === out.description)
+      if (t) out.jsonSchema = t.input // the host would make every parameter required
     },
-    "tool.execute.before": async (i, out) => {
-      if (ours(i.tool)) return
-      try {
-        const args = await link.before(call(i, out.args))
-        if (!args) return
-        // In place: this host keeps the object that it has.
-        for (const k of Object.keys(out.args)) delete out.args[k]
-        Object.assign(out.args, args)
-      } catch (e) {
-        if (refusals.has(e)) stopped.add(i.callID)
-        throw e
-      }
+    async "tool.execute.before"(i, out) {
+      const args = link.ours(i.tool) ? null : await link.before(call(i, out.args), refused)
+      if (!args) return
+      for (const k of Object.keys(out.args)) delete out.args[k] // in place: the host keeps the object that it has
+      Object.assign(out.args, args)
     },
-    "tool.execute.after": async (i, out) => {
-      if (ours(i.tool) || !out) return
-      const parts = Array.isArray(out.content) ? out.content : null // of an MCP tool
-      const text = parts ? parts.map((p) => p.text ?? "").join("\n") : String(out.output ?? "")
-      const note = await link.after(call(i, i.args), text, out.isError === true)
-      if (!note) return
-      if (parts) parts.push({ type: "text", text: note.trim() })
-      else out.output = text + note
+    async "tool.execute.after"(i, out) {
+      if (out && !link.ours(i.tool)) await link.after(call(i, i.args), out.isError === true, out, "output")
     },
-    "chat.message": async (i, out) => {
+    async "chat.message"(i, out) {
       if (i.agent) agents.set(i.sessionID, i.agent)
-      if (out.parts.some((p) => !p.synthetic)) await child.hook("session.reset", { sessionID: i.sessionID })
+      if (out.parts.some((p) => !p.synthetic)) await link.hook("session.reset", { sessionID: i.sessionID })
     },
-    event: async ({ event: { type, properties: p } }) => {
-      if (type === "session.compacted") return void (await child.hook("session.reset", { sessionID: p.sessionID }))
-      if (type === "session.deleted") return void [agents, injected].forEach((m) => m.delete(p.info?.id))
-      const part = type === "message.part.updated" ? p.part : null
+    async event({ event: { type, properties: { part, ...p } } }) {
+      if (type === "session.compacted") await link.hook("session.reset", { sessionID: p.sessionID })
+      if (type === "session.deleted") for (const m of [agents, injected]) m.delete(p.info?.id)
       // A tool that throws has no "after": its error is told in this event only.
-      if (part?.type !== "tool" || part.state.status !== "error" || ours(part.tool)) return
-      if (stopped.delete(part.callID) || notes.has(part.callID)) return
-      notes.set(part.callID, "")
-      const note = await link.after(call(part, part.state.input), part.state.error, true)
-      notes.set(part.callID, note)
+      if (type !== "message.part.updated" || part.type !== "tool" || part.state.status !== "error" || link.ours(part.tool)) return
+      if (refused.delete(part.callID) || notes.has(part.callID)) return
+      notes.set(part.callID, "") // before the answer is there: the event may come twice
+      notes.set(part.callID, await link.after(call(part, part.state.input), true, { error: part.state.error }, "error"))
     },
-    "experimental.chat.messages.transform": async (_, { messages }) => {
-      for (const { parts } of messages)
-        for (const { type, callID, state } of parts) {
-          const note = type === "tool" && state.status === "error" && notes.get(callID)
-          if (note && !state.error.endsWith(note)) state.error += note
-        }
+    async "experimental.chat.messages.transform"(_, { messages }) {
+      for (const { type, callID, state } of messages.flatMap((m) => m.parts)) {
+        const note = type === "tool" && state.status === "error" && notes.get(callID)
+        if (note && !state.error.endsWith(note)) state.error += note
+      }
       const last = messages.findLast((m) => m.info.role === "user")
       const text = last && injected.get(last.info.sessionID)
       if (text) last.parts.push({ id: "prt_whet", sessionID: last.info.sessionID, messageID: last.info.id, type: "text", text, synthetic: true })
@@ -277,47 +217,33 @@ async function server(input, options) {
   }
 }
 
-/** OpenCode 2. Hosts of version 1 call this too, with a context that lacks the hooks. */
+/** OpenCode 2. Version 1 calls this too, with a context that lacks the hooks. */
 async function setup(ctx) {
   if (typeof ctx?.tool?.hook !== "function") return
-  const directory = ctx.location?.directory || process.cwd()
-  const warn = (message) => console.error("whet:", message)
-  const http = async () => { throw new Error("OpenCode 2 lends its plugins no HTTP API") }
-  const link = connect(program(ctx.options), { host: "opencode2", directory, worktree: "" }, { http, warn })
-  let init
-  try {
-    init = await link.child.ready()
-  } catch {
-    return
-  }
-  const own = new Set(init.tools.map((t) => t.name))
-  const ours = (tool) => own.has(tool) || tool.startsWith("whet_")
+  const hello = { host: "opencode2", directory: ctx.location?.directory || process.cwd(), worktree: "" }
+  const http = () => Promise.reject(new Error("OpenCode 2 lends its plugins no HTTP API"))
+  const link = new Link(program(ctx.options), hello, { http, warn: (message) => console.error("whet:", message) })
+  const tools = await link.ready().catch(() => null)
+  if (!tools) return
   const call = (e) => ({ callID: e.id, tool: e.tool, sessionID: e.sessionID, agent: e.agent, args: e.input })
+  const add = ({ name, description, input }) => {
+    const execute = async (args, c) => ({ content: await link.exec(call({ ...c, tool: name, input: args })) })
+    return { name, description, input, options: { codemode: false }, execute }
+  }
   const registered = [
-    await ctx.tool.transform((draft) => init.tools.forEach((t) => draft.add({
-      name: t.name,
-      description: t.description,
-      input: t.input,
-      options: { codemode: false },
-      execute: async (input, c) => ({ content: await link.exec({ callID: c.id, tool: t.name, sessionID: c.sessionID, agent: c.agent, args: input }) }),
-    }))),
+    await ctx.tool.transform((draft) => tools.forEach((t) => draft.add(add(t)))),
     await ctx.tool.hook("execute.before", async (e) => {
-      if (!ours(e.tool)) e.input = (await link.before(call(e))) ?? e.input
+      if (!link.ours(e.tool)) e.input = (await link.before(call(e))) ?? e.input
     }),
     await ctx.tool.hook("execute.after", async (e) => {
-      if (ours(e.tool)) return
-      const parts = Array.isArray(e.result?.content) ? e.result.content : null
-      const text = e.status === "error" ? String(e.error?.message ?? "") : parts ? parts.map((p) => p.text ?? "").join("\n") : String(e.result?.content ?? "")
-      const note = await link.after(call(e), text, e.status === "error")
-      if (!note || e.status === "error") return
-      if (parts) parts.push({ type: "text", text: note.trim() })
-      else e.result.content = text + note
+      const failed = e.status === "error"
+      if (!link.ours(e.tool)) await link.after(call(e), failed, failed ? { ...e.error } : e.result, failed ? "message" : "content")
     }),
-    await ctx.session?.hook?.("prompt", (e) => link.child.hook("session.reset", { sessionID: e.sessionID })),
+    await ctx.session?.hook?.("prompt", (e) => link.hook("session.reset", { sessionID: e.sessionID })),
   ]
   return async () => {
     for (const r of registered) await r?.dispose?.()
-    link.child.close()
+    link.close()
   }
 }
 
