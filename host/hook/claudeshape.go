@@ -85,6 +85,9 @@ func shapeSample(s Sample) []byte {
 	if s.Phase == After {
 		v["hook_event_name"], v["tool_response"] = "PostToolUse", s.Result
 	}
+	if s.Agent != "" {
+		v["agent_id"] = s.Agent
+	}
 	return v.json()
 }
 

@@ -33,6 +33,9 @@ func cursor() *Dialect {
 			if s.Phase == After {
 				v["hook_event_name"], v["tool_output"] = "postToolUse", s.Result
 			}
+			if s.Agent != "" {
+				v["parent_tool_call_id"] = s.Agent
+			}
 			return v.json()
 		},
 		Twice: true, // it reads Claude Code's settings

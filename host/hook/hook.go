@@ -76,6 +76,7 @@ type Sample struct {
 	Args   json.RawMessage
 	Result string // After only
 	Dir    string // the project directory
+	Agent  string // a sub-agent's id, for hosts that tell it
 }
 
 // Blocked is an answer that the host hears as exit status 2 with the reason on
