@@ -23,7 +23,7 @@ type entry struct {
 func geminiLike(e Env, host, path string, events ...string) file {
 	f := file{path: path}
 	for _, event := range events {
-		f.edits = append(f.edits, group(event, "", entry{Type: "command", Name: "whet", Command: e.shell(host), Timeout: seconds * 1000}))
+		f.edits = append(f.edits, group(event, "", entry{Type: "command", Name: "whet", Command: e.shell(host), Timeout: seconds(event) * 1000}))
 	}
 	f.edits = append(f.edits, member("mcpServers", entry{Command: e.exe(), Args: []string{"mcp"}}))
 	return f
@@ -32,7 +32,7 @@ func geminiLike(e Env, host, path string, events ...string) file {
 func copilotHooks(e Env) file {
 	hooks := map[string]any{}
 	for _, event := range []string{"preToolUse", "postToolUse", "userPromptSubmitted"} {
-		hooks[event] = []any{entry{Type: "command", Bash: e.shell("copilot"), PowerShell: "& " + e.shell("copilot"), TimeoutSec: seconds}}
+		hooks[event] = []any{entry{Type: "command", Bash: e.shell("copilot"), PowerShell: "& " + e.shell("copilot"), TimeoutSec: seconds(event)}}
 	}
 	return file{path: e.home(".copilot", "hooks", "whet.json"), whole: pretty(map[string]any{"version": 1, "hooks": hooks})}
 }

@@ -2,6 +2,7 @@ package install
 
 import (
 	"path/filepath"
+	"strings"
 
 	"github.com/whet-dev/whet/npm/opencode"
 )
@@ -26,8 +27,14 @@ type file struct {
 	whole []byte // the file is whet's own
 }
 
-// Seconds that a hook may take before the host gives it up.
-const seconds = 10
+// seconds is how long a hook may take before the host gives it up. After a call
+// a formatter may be at work.
+func seconds(event string) int {
+	if e := strings.ToLower(event); strings.HasPrefix(e, "post") || strings.HasPrefix(e, "after") {
+		return 30
+	}
+	return 10
+}
 
 // Hosts lists the agents, those first that have whet's capabilities in full.
 func Hosts() []Host {
@@ -44,11 +51,13 @@ func Hosts() []Host {
 			dirs: func(e Env) []string { return []string{e.claude()} },
 			files: func(e Env) []file {
 				hooks := file{path: filepath.Join(e.claude(), "settings.json")}
-				handler := entry{Type: "command", Command: e.exe(), Args: []string{"hook", "claude-code"}, Timeout: seconds}
-				for _, event := range []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact"} {
-					hooks.edits = append(hooks.edits, group(event, "", handler))
+				handler := func(event string) entry {
+					return entry{Type: "command", Command: e.exe(), Args: []string{"hook", "claude-code"}, Timeout: seconds(event)}
 				}
-				hooks.edits = append(hooks.edits, group("SessionStart", "clear", handler))
+				for _, event := range []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact"} {
+					hooks.edits = append(hooks.edits, group(event, "", handler(event)))
+				}
+				hooks.edits = append(hooks.edits, group("SessionStart", "clear", handler("SessionStart")))
 				server := entry{Type: "stdio", Command: e.exe(), Args: []string{"mcp"}}
 				return []file{hooks, {path: e.claudeState(), edits: []edit{member("mcpServers", server)}}}
 			},
@@ -61,12 +70,14 @@ func Hosts() []Host {
 			dirs: func(e Env) []string { return []string{e.codex()} },
 			files: func(e Env) []file {
 				hooks := file{path: filepath.Join(e.codex(), "hooks.json")}
-				handler := entry{Type: "command", Command: e.shell("codex"), Timeout: seconds}
+				handler := func(event string) entry {
+					return entry{Type: "command", Command: e.shell("codex"), Timeout: seconds(event)}
+				}
 				for _, event := range []string{"PreToolUse", "PostToolUse"} {
-					hooks.edits = append(hooks.edits, group(event, "*", handler))
+					hooks.edits = append(hooks.edits, group(event, "*", handler(event)))
 				}
 				for _, event := range []string{"UserPromptSubmit", "PreCompact"} {
-					hooks.edits = append(hooks.edits, group(event, "", handler))
+					hooks.edits = append(hooks.edits, group(event, "", handler(event)))
 				}
 				return []file{hooks, {path: filepath.Join(e.codex(), "config.toml"), table: &table{
 					path:   []string{"mcp_servers", "whet"},
@@ -101,7 +112,7 @@ func Hosts() []Host {
 			files: func(e Env) []file {
 				hooks := file{path: e.home(".cursor", "hooks.json"), edits: []edit{version()}}
 				for _, event := range []string{"preToolUse", "postToolUse", "postToolUseFailure", "beforeSubmitPrompt", "preCompact"} {
-					hooks.edits = append(hooks.edits, hook(event, entry{Command: e.shell("cursor"), Timeout: seconds}))
+					hooks.edits = append(hooks.edits, hook(event, entry{Command: e.shell("cursor"), Timeout: seconds(event)}))
 				}
 				return []file{hooks, e.server(e.home(".cursor", "mcp.json"))}
 			},
@@ -128,7 +139,7 @@ func Hosts() []Host {
 			files: func(e Env) []file {
 				server := entry{Type: "stdio", Command: e.exe(), Args: []string{"mcp"}}
 				return []file{{path: e.config("crush", "crush.json"), edits: []edit{
-					hook("PreToolUse", entry{Name: "whet", Command: e.shell("crush"), Timeout: seconds}),
+					hook("PreToolUse", entry{Name: "whet", Command: e.shell("crush"), Timeout: seconds("PreToolUse")}),
 					member("mcp", server),
 				}}}
 			},
@@ -140,14 +151,16 @@ func Hosts() []Host {
 			Name: "goose", Title: "goose", Program: "goose",
 			dirs: func(e Env) []string { return []string{e.config("goose")} },
 			files: func(e Env) []file {
-				handler := []any{entry{Type: "command", Command: e.shell("goose"), Timeout: seconds}}
+				handler := func(event string) []entry {
+					return []entry{{Type: "command", Command: e.shell("goose"), Timeout: seconds(event)}}
+				}
 				dir := e.home(".agents", "plugins", "whet")
 				return []file{
 					{path: filepath.Join(dir, "plugin.json"), whole: pretty(map[string]any{"name": "whet", "version": "1.0.0", "description": "Whet sharpens the tools that a coding agent already has"})},
 					{path: filepath.Join(dir, "hooks", "hooks.json"), whole: pretty(map[string]any{"hooks": map[string]any{
-						"PreToolUse":       []any{map[string]any{"hooks": handler}},
-						"PostToolUse":      []any{map[string]any{"matcher": "developer__write|developer__edit", "hooks": handler}},
-						"UserPromptSubmit": []any{map[string]any{"hooks": handler}},
+						"PreToolUse":       []any{map[string]any{"hooks": handler("PreToolUse")}},
+						"PostToolUse":      []any{map[string]any{"matcher": "developer__write|developer__edit", "hooks": handler("PostToolUse")}},
+						"UserPromptSubmit": []any{map[string]any{"hooks": handler("UserPromptSubmit")}},
 					}})},
 				}
 			},
@@ -157,10 +170,11 @@ func Hosts() []Host {
 			Name: "windsurf", Title: "Windsurf", Program: "windsurf",
 			dirs: func(e Env) []string { return []string{e.home(".codeium", "windsurf")} },
 			files: func(e Env) []file {
-				return []file{
-					{path: e.home(".codeium", "windsurf", "hooks.json"), edits: []edit{hook("post_write_code", entry{Command: e.shell("windsurf")})}},
-					e.server(e.home(".codeium", "windsurf", "mcp_config.json")),
+				hooks := file{path: e.home(".codeium", "windsurf", "hooks.json")}
+				for _, event := range []string{"pre_write_code", "post_write_code", "pre_user_prompt"} {
+					hooks.edits = append(hooks.edits, hook(event, entry{Command: e.shell("windsurf")}))
 				}
+				return []file{hooks, e.server(e.home(".codeium", "windsurf", "mcp_config.json"))}
 			},
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/kit/guards"
 	"github.com/whet-dev/whet/search"
+	"github.com/whet-dev/whet/webfetch"
 )
 
 // Config is all of whet's settings. The zero value is the default.
@@ -20,7 +21,9 @@ type Config struct {
 	Schema string `json:"$schema,omitempty" doc:"address of the JSON Schema, for editors"`
 	Tools  Tools  `json:"tools,omitzero" doc:"which tools whet offers"`
 	guards.Config
-	Agent agent.Settings `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`
+	Webfetch webfetch.Options `json:"webfetch,omitzero" doc:"fetching of web pages"`
+	Network  webfetch.Network `json:"network,omitzero" doc:"what may be reached"`
+	Agent    agent.Settings   `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`
 }
 
 // Tools says which tools whet offers.
@@ -51,5 +54,6 @@ func tools(c Config) []whet.Tool {
 	return slices.Concat(
 		[]whet.Tool{applypatch.Tool(c.ApplyPatch)},
 		search.Tools(),
+		webfetch.Tools(Fetching(c)),
 	)
 }

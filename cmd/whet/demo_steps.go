@@ -53,18 +53,97 @@ func demoSteps() []demoStep {
 			right: "Refused with the lines where it fits, then applied to the one that was meant.",
 		},
 		{
+			title: "The model sends a patch against yesterday's file, with curly quotes",
+			files: map[string]string{"hello.go": demoHello},
+			turns: []scriptmodel.Step{
+				play("apply_patch", args(map[string]string{"patch": demoStalePatch})),
+				play("apply_patch", args(map[string]string{"patch": demoVaguePatch})),
+			},
+			check: func(r demoResult) error {
+				first, second, file := r.results[0], r.results[1], r.file("hello.go")
+				return cmp.Or(
+					want(!first.Failed && strings.Contains(file, "\tfmt.Println(\"goodbye, \" + name)\n"), "the change in its place", first.Text+"\n"+file),
+					want(strings.Contains(file, "// Hello greets someone (since 1.2).\n"), "the comment that the patch had wrong kept as it was", file),
+					want(second.Failed && strings.Contains(second.Text, "ambiguous"), "a refusal of the patch that fits two places", second.Text),
+				)
+			},
+			right: "The first landed where it was meant, and the file's own lines stayed; the second fits two places, and was refused.",
+		},
+		{
+			title: "The model searches a minified file, then for something in an ignored one",
+			files: map[string]string{
+				".gitignore":      "dist/\n",
+				".git/HEAD":       "ref: refs/heads/main\n",
+				"public/app.js":   strings.Repeat("var a=1;", 4000) + "launch(missiles);" + strings.Repeat("var b=2;", 4000) + "\n",
+				"dist/bundle.txt": "secretSauce\n",
+			},
+			turns: []scriptmodel.Step{
+				play("grep", `{"pattern": "launch\\(", "path": "public"}`),
+				play("grep", `{"pattern": "secretSauce"}`),
+			},
+			check: func(r demoResult) error {
+				first, second := r.results[0], r.results[1]
+				return cmp.Or(
+					want(strings.Contains(first.Text, "launch(missiles)") && len(first.Text) < 1500, "the match, in a window of its long line", first.Text),
+					want(strings.Contains(second.Text, "ignored"), "no match, with the reason", second.Text),
+				)
+			},
+			right: "The match was shown without its 64 KB line, and the empty answer came with its reason.",
+		},
+		{
 			title: "The model writes Go without minding the layout",
 			turns: []scriptmodel.Step{play("write", `{"path": "greet/greet.go", "content": "package greet\nfunc  Hello( name string )string{\nreturn \"hello, \"+name}\n"}`)},
 			check: func(r demoResult) error {
 				got, file := r.results[0], r.file("greet/greet.go")
 				return cmp.Or(
-					want(!got.Failed && strings.Contains(got.Text, "formatted"), "a note that it was formatted", got.Text),
+					want(!got.Failed && strings.Contains(got.Text, "gofmt changed lines"), "a note that it was formatted", got.Text),
 					want(file == "package greet\n\nfunc Hello(name string) string {\n\treturn \"hello, \" + name\n}\n", "gofmt's layout", file),
 				)
 			},
 			right: "Formatted at once, and the model was told, so that its next edit fits.",
 		},
 	}
+}
+
+const demoHello = `package main
+
+import "fmt"
+
+// Hello greets someone (since 1.2).
+func Hello(name string) {
+	fmt.Println("hello, " + name)
+}
+
+func main() {
+	Hello("world")
+}
+`
+
+// demoStalePatch has an old comment as its context and quotes that a word
+// processor has curled.
+const demoStalePatch = `*** Begin Patch
+*** Update File: hello.go
+@@
+ // Hello greets someone.
+ func Hello(name string) {
+-	fmt.Println(“hello, ” + name)
++	fmt.Println("goodbye, " + name)
+ }
+*** End Patch`
+
+const demoVaguePatch = `*** Begin Patch
+*** Update File: hello.go
+@@
+ }
++// the end
+*** End Patch`
+
+func args(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // maps of strings always marshal
+	}
+	return string(b)
 }
 
 // play is a turn in which the model calls one tool.

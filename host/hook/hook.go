@@ -107,7 +107,9 @@ func Lookup(name string) (*Dialect, error) {
 // Setup makes what an event needs once its directory is known.
 type Setup func(dir, worktree string) (*whet.Kit, func(session string) whet.Store)
 
-// Run reads one event, asks the guards, and writes one reply.
+// Run reads one event, asks the guards, and writes one reply. It doesn't wait
+// for the end of in, which some hosts never close; how long it may wait for the
+// event is the caller's to bound.
 func Run(ctx context.Context, d *Dialect, setup Setup, in io.Reader, out io.Writer) error {
 	b, err := read(in)
 	if err != nil {

@@ -40,12 +40,12 @@ func New(c Config, r config.Report) []whet.Guard {
 }
 
 // configNotice tells the agent once a session that a configuration file has
-// been left out, so that a person hears of it.
+// been left out, or needs a person's trust, so that a person hears of it.
 func configNotice(problems []config.Problem) whet.Guard {
 	g := whet.Guard{Name: "config"}
 	var lost []string
 	for _, p := range problems {
-		if p.Syntax {
+		if p.Syntax || p.Untrusted {
 			lost = append(lost, p.String())
 		}
 	}
