@@ -33,7 +33,7 @@ func TestPeerClaudeCode(t *testing.T) {
 	h.run(t, nil, claude, "-p", "[[script:all]] go", "--model", "claude-sonnet-4-5", "--output-format", "stream-json", "--verbose", "--permission-mode", "bypassPermissions")
 
 	seen := last(t, srv, "all")
-	wants(t, seen, "a.go was formatted after the edit")
+	wants(t, seen, "[format] a.go: gofmt changed lines")
 	if got := h.read("a.go"); got != "package a\n\nfunc f() {}\n" {
 		t.Errorf("a.go is %q", got)
 	}

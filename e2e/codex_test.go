@@ -77,7 +77,7 @@ func TestPeerCodex(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "outside.txt")); err == nil {
 		t.Error("the patch that leaves the project wrote outside.txt")
 	}
-	wants(t, seen, "a.go was formatted after the edit")
+	wants(t, seen, "[format] a.go: gofmt changed lines")
 	if got := h.read("a.go"); got != "package a\n\nfunc f() {}\n" {
 		t.Errorf("a.go is %q", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -103,7 +104,11 @@ func startServe(t *testing.T, bin, whet string) (*serve, error) {
 	if err != nil {
 		return nil, err
 	}
-	srv, err := scriptmodel.Start(openCodeScript(dir))
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, "<html><head><title>The page</title></head><body><nav>MENU</nav><article><h1>The page</h1><p>%s of <b>text</b> that says something worth reading.</p></article></body></html>", r.URL.Path)
+	}))
+	srv, err := scriptmodel.Start(openCodeScript(dir, page.URL))
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +148,7 @@ func startServe(t *testing.T, bin, whet string) (*serve, error) {
 		}
 		log.Close()
 		_ = srv.Close()
+		page.Close()
 		_ = os.RemoveAll(dir)
 	}
 	address := make(chan string, 1)

@@ -33,8 +33,9 @@ func repeat(n int, s scriptmodel.Step) (out []scriptmodel.Step) {
 	return out
 }
 
-// openCodeScript is what the model does in OpenCode; dir is the home.
-func openCodeScript(dir string) scriptmodel.Script {
+// openCodeScript is what the model does in OpenCode; dir is the home, page the
+// address of a web server.
+func openCodeScript(dir, page string) scriptmodel.Script {
 	ws := filepath.Join(dir, "my project")
 	in := func(name string) string { return filepath.Join(ws, name) }
 	return scriptmodel.Script{
@@ -55,8 +56,14 @@ func openCodeScript(dir string) scriptmodel.Script {
 			use("apply_patch", args{"patchText": outside(dir)}),
 			say("done"),
 		},
-		"read":    {use("read", args{"filePath": "src/a.txt"}), say("done")},
-		"missing": {use("grep", args{"pattern": "x", "path": "no/such"}), say("done")},
+		"fetch": {
+			use("webfetch", args{"url": page + "/root"}),
+			use("task", args{"description": "look", "prompt": "[[script:fetch-child]] look", "subagent_type": "general"}),
+			say("done"),
+		},
+		"fetch-child": {use("webfetch", args{"url": page + "/child", "find": "worth"}), say("child done")},
+		"read":        {use("read", args{"filePath": "src/a.txt"}), say("done")},
+		"missing":     {use("grep", args{"pattern": "x", "path": "no/such"}), say("done")},
 	}
 }
 
@@ -114,7 +121,7 @@ func TestPeerOpenCodeFormat(t *testing.T) {
 	if len(parts) != 1 {
 		t.Fatalf("%d calls, want 1", len(parts))
 	}
-	wants(t, parts[0].State.Output, "a.go was formatted after the edit")
+	wants(t, parts[0].State.Output, "[format] a.go: gofmt changed lines")
 	if got := s.read("a.go"); got != "package a\n\nfunc f() {}\n" {
 		t.Errorf("a.go is %q", got)
 	}
@@ -147,5 +154,24 @@ func TestPeerOpenCodeRescue(t *testing.T) {
 	wants(t, parts[1].State.Error, "outside")
 	if _, err := os.Stat(filepath.Join(s.dir, "outside.txt")); err == nil {
 		t.Error("outside.txt was written")
+	}
+}
+
+// Whet's webfetch takes the place of the built-in one, in the root session and
+// in a sub-agent's.
+func TestPeerOpenCodeWebfetch(t *testing.T) {
+	s := theServe(t)
+	_, parts := s.prompt(t, "", "plain", "fetch")
+	if len(parts) != 2 || parts[0].State.Status != "completed" || parts[1].State.Status != "completed" {
+		t.Fatalf("got %+v", parts)
+	}
+	wants(t, parts[0].State.Output, "# The page", "/root of **text** that says")
+	lacks(t, parts[0].State.Output, "MENU")
+	child := last(t, s.model, "fetch-child")
+	wants(t, child, "# The page", "/child of **text** that says")
+	lacks(t, child, "MENU")
+	for _, scenario := range []string{"fetch", "fetch-child"} {
+		body := asked(s.model, scenario)
+		wants(t, body[len(body)-1], `"prefer_llms_txt"`, `"required":["url"]`) // our schema, and no other
 	}
 }

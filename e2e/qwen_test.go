@@ -29,7 +29,7 @@ func TestPeerQwenCode(t *testing.T) {
 	h.run(t, nil, qwen, "-p", "[[script:all]] go", "--yolo")
 
 	seen := last(t, srv, "all")
-	wants(t, seen, "a.go was formatted after the edit", "src/a.txt")
+	wants(t, seen, "[format] a.go: gofmt changed lines", "src/a.txt")
 	if got := h.read("a.go"); got != "package a\n\nfunc f() {}\n" {
 		t.Errorf("a.go is %q", got)
 	}
