@@ -1,3 +1,6 @@
+// Package config reads settings into a struct of its caller's: from several
+// layers, later ones over earlier ones. It decides nothing; it reads, checks,
+// and says where each value came from. The struct's tags are those of whet.New.
 package config
 
 import (
@@ -14,18 +17,21 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tailscale/hujson"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/trust"
 )
 
 // A Problem is something wrong in a layer. The value concerned is left out and
 // the next lower layer's holds; nothing else is lost.
 type Problem struct {
 	Origin
-	Text   string
-	Syntax bool // the whole layer was left out
+	Text      string
+	Syntax    bool // the whole layer was left out
+	Untrusted bool // it is right, but a person has to agree first
 }
 
 func (p Problem) String() string { return p.Origin.String() + ": " + p.Text }
@@ -51,13 +57,26 @@ func tilde(path string) string {
 	return path
 }
 
-// Loaded is the outcome of reading all layers.
-type Loaded struct {
-	Config   Config
+// Loaded is the outcome of reading all layers into a T.
+type Loaded[T any] struct {
+	Config T
+	Report
+}
+
+// A Report says how the reading went.
+type Report struct {
 	Problems []Problem
 	Origins  map[string]Origin // of each value set, by its dotted path
 	Sources  []string          // the layers there are, lowest first
 	Inert    bool              // WHET_DISABLE: every face must do nothing
+	Risky    []Risky           // what runs programs in the project's files, trusted or not
+}
+
+// Risky are the settings of one of the project's files that run programs.
+type Risky struct {
+	File     string
+	Settings []string // path=value
+	Digest   string
 }
 
 // maxFile bounds a configuration file: a repository may bring anything.
@@ -69,8 +88,17 @@ const maxFile = 256 << 10
 // WHET_LOOPGUARD__WARNAT=4. $WHET_CONFIG_DIR moves the user's file, and
 // $WHET_NO_PROJECT_CONFIG=1 leaves the project's files out. It never fails: what
 // can't be read is a Problem.
-func Load(dir, worktree string, environ []string) *Loaded {
-	l := &loader{Loaded: Loaded{Origins: map[string]Origin{}}, schema: whet.SchemaOf[Config](), env: map[string]string{}}
+func Load[T any](dir, worktree string, environ []string) *Loaded[T] {
+	out := &Loaded[T]{}
+	l := &loader{schema: sync.OnceValue(whet.SchemaOf[T]), config: &out.Config, env: map[string]string{}}
+	l.read(dir, worktree, environ)
+	out.Report = l.Report
+	return out
+}
+
+func (l *loader) read(dir, worktree string, environ []string) {
+	l.worktree = cmp.Or(worktree, dir)
+	l.Origins = map[string]Origin{}
 	for _, kv := range environ {
 		if k, v, ok := strings.Cut(kv, "="); ok {
 			l.env[k] = v
@@ -78,7 +106,7 @@ func Load(dir, worktree string, environ []string) *Loaded {
 	}
 	if truthy(l.env["WHET_DISABLE"]) {
 		l.Inert = true
-		return &l.Loaded
+		return
 	}
 	if d := l.userDir(); d != "" {
 		l.directory(d, false)
@@ -95,7 +123,6 @@ func Load(dir, worktree string, environ []string) *Loaded {
 		l.layer("WHET_CONFIG_CONTENT", []byte(text), false)
 	}
 	l.variables()
-	return &l.Loaded
 }
 
 func truthy(s string) bool {
@@ -103,9 +130,11 @@ func truthy(s string) bool {
 }
 
 type loader struct {
-	Loaded
-	schema *whet.Schema
-	env    map[string]string
+	Report
+	schema   func() *whet.Schema // made if there is anything to check
+	config   any
+	env      map[string]string
+	worktree string
 }
 
 func (l *loader) userDir() string {
@@ -155,19 +184,19 @@ func (l *loader) directory(d string, project bool) {
 }
 
 func (l *loader) file(path string, project, must bool) bool {
-	b, err := read(path)
+	b, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) && !must {
 		return false
 	}
 	if err != nil {
-		l.Problems = append(l.Problems, Problem{Origin{Source: tilde(path)}, err.Error(), true})
+		l.Problems = append(l.Problems, Problem{Origin: Origin{Source: tilde(path)}, Text: err.Error(), Syntax: true})
 		return true
 	}
 	l.layer(path, b, project)
 	return true
 }
 
-func read(path string) ([]byte, error) {
+func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -196,7 +225,13 @@ func (l *loader) layer(source string, text []byte, project bool) {
 		return
 	}
 	c := checker{l: l, source: source, text: text, project: project}
-	if c.object(&v, l.schema, "") {
+	if settings := risky(v, l.schema(), ""); project && settings != nil {
+		r := Risky{source, settings, trust.Sum([]byte(strings.Join(settings, "\n")))}
+		l.Risky = append(l.Risky, r)
+		p, _ := trust.Of(l.worktree)
+		c.trusted = p.Has(trust.Name(l.worktree, source), r.Digest)
+	}
+	if c.object(&v, l.schema(), "") {
 		l.take(v, source)
 	}
 }
@@ -204,7 +239,7 @@ func (l *loader) layer(source string, text []byte, project bool) {
 // take sets what is in v: objects merge, lists and plain values replace.
 func (l *loader) take(v hujson.Value, source string) {
 	v.Standardize()
-	if err := json.Unmarshal(v.Pack(), &l.Config); err != nil {
+	if err := json.Unmarshal(v.Pack(), l.config); err != nil {
 		l.problem(Origin{Source: source}, "left out in part: %v", err)
 	}
 }
@@ -215,7 +250,7 @@ func (l *loader) problem(at Origin, format string, a ...any) {
 
 // syntaxProblem takes the place out of a parse error, "hujson: line 1, column 2: ...".
 func syntaxProblem(source string, err error) Problem {
-	p := Problem{Origin{Source: source}, err.Error(), true}
+	p := Problem{Origin: Origin{Source: source}, Text: err.Error(), Syntax: true}
 	if n, _ := fmt.Sscanf(p.Text, "hujson: line %d, column %d:", &p.Line, &p.Col); n == 2 {
 		_, p.Text, _ = strings.Cut(strings.TrimPrefix(p.Text, "hujson: "), ": ")
 	}
@@ -248,7 +283,7 @@ func (l *loader) variables() {
 			continue
 		}
 		c := checker{l: l, source: name}
-		if c.object(&v, l.schema, "") {
+		if c.object(&v, l.schema(), "") {
 			l.take(v, name)
 		}
 	}
@@ -256,7 +291,7 @@ func (l *loader) variables() {
 
 // keys finds the setting that the upper-case names mean, and its schema.
 func (l *loader) keys(names []string) (keys []string, s *whet.Schema) {
-	s = l.schema
+	s = l.schema()
 	for _, n := range names {
 		i := slices.IndexFunc(s.Properties, func(p whet.Property) bool { return strings.EqualFold(p.Name, n) })
 		if i < 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/whet-dev/whet"
-	"github.com/whet-dev/whet/config"
+	"github.com/whet-dev/whet/kit"
 )
 
 // The table of settings in docs/config.md is the one that the structs make.
@@ -26,7 +26,7 @@ func TestConfigPage(t *testing.T) {
 	}
 	var table strings.Builder
 	table.WriteString("\n| setting | value | meaning |\n|---|---|---|\n")
-	settings(&table, "", whet.SchemaOf[config.Config]())
+	settings(&table, "", whet.SchemaOf[kit.Config]())
 	want := head + begin + table.String() + "\n" + end + tail
 	if os.Getenv("WHET_UPDATE") != "" {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
@@ -46,6 +46,9 @@ func settings(w *strings.Builder, path string, s *whet.Schema) {
 		case p.Name == "$schema":
 		case p.Schema.Properties != nil:
 			settings(w, at+".", p.Schema)
+			if p.Schema.Values != nil {
+				settings(w, at+".NAME.", p.Schema.Values)
+			}
 		default:
 			fmt.Fprintf(w, "| `%s` | %s | %s |\n", at, kind(p.Schema), meaning(p.Schema))
 			if p.Schema.Values != nil {
@@ -72,6 +75,9 @@ func kind(s *whet.Schema) string {
 func meaning(s *whet.Schema) string {
 	if s.UserOnly {
 		return s.Description + " (yours alone: a project can't set it)"
+	}
+	if s.Trusted {
+		return s.Description + " (from a project's file only after `whet trust`)"
 	}
 	return s.Description
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/whet-dev/whet/kit"
 )
 
-func full() *whet.Kit { return kit.New(&config.Loaded{}, nil) }
+func full() *whet.Kit { return kit.New(&config.Loaded[kit.Config]{}, nil) }
 
 // What every model vendor and every host takes: one tool with an odd schema
 // can cost a session all of them.
@@ -78,10 +78,12 @@ func portable(t *testing.T, at string, s map[string]any) {
 // Each tool belongs to a feature with a page in docs/ and a script end to end.
 func TestToolsAreDocumented(t *testing.T) {
 	feature := map[string]string{
-		"apply_patch": "applypatch",
-		"grep":        "search",
-		"glob":        "search",
-		"webfetch":    "webfetch",
+		"apply_patch":      "applypatch",
+		"ast_grep_search":  "astgrep",
+		"ast_grep_replace": "astgrep",
+		"grep":             "search",
+		"glob":             "search",
+		"webfetch":         "webfetch",
 	}
 	for _, tool := range full().Tools {
 		f := feature[tool.Name]
@@ -105,7 +107,7 @@ func TestDisabledToolsAreGone(t *testing.T) {
 	if len(tools) == 0 {
 		t.Skip("there are no tools yet")
 	}
-	l := &config.Loaded{}
+	l := &config.Loaded[kit.Config]{}
 	l.Config.Tools.Disabled = []string{tools[0].Name}
 	k := kit.New(l, nil)
 	if _, err := k.Tool(tools[0].Name); err == nil || len(k.Tools) != len(tools)-1 {
@@ -114,7 +116,7 @@ func TestDisabledToolsAreGone(t *testing.T) {
 }
 
 func TestInertKitIsEmpty(t *testing.T) {
-	if k := kit.New(&config.Loaded{Inert: true}, nil); len(k.Tools)+len(k.Guards) != 0 {
+	if k := kit.New(&config.Loaded[kit.Config]{Report: config.Report{Inert: true}}, nil); len(k.Tools)+len(k.Guards) != 0 {
 		t.Errorf("%d tools and %d guards in an inert kit", len(k.Tools), len(k.Guards))
 	}
 }

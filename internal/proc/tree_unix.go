@@ -1,0 +1,61 @@
+//go:build unix
+
+package proc
+
+import (
+	"crypto/rand"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// A tree is a child and everything it started. The group catches what stayed
+// in it. What left the group (setsid, double fork) still carries the mark in
+// its environment, which is where the system lets us look.
+type tree struct {
+	pid  int
+	mark string
+}
+
+const markName = "WHET_PROC"
+
+func startTree(cmd *exec.Cmd) (*tree, error) {
+	t := &tree{mark: rand.Text()}
+	// Marks add up, so that whoever runs us finds our children too.
+	cmd.Env = append(cmd.Env, markName+"="+os.Getenv(markName)+":"+t.mark)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	t.pid = cmd.Process.Pid
+	return t, nil
+}
+
+// terminate asks the child's group to end.
+func (t *tree) terminate() { _ = syscall.Kill(-t.pid, syscall.SIGTERM) }
+
+// kill ends everything of the tree that still runs, and returns how many
+// processes that were, as far as can be seen. It looks again until nothing is
+// found: the tree may grow while it is cut down.
+func (t *tree) kill() int {
+	groupErr := syscall.Kill(-t.pid, syscall.SIGKILL)
+	seen := map[int]bool{}
+	for range 50 {
+		pids := marked(t.mark)
+		if len(pids) == 0 {
+			break
+		}
+		for _, pid := range pids {
+			seen[pid] = true
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if len(seen) == 0 && groupErr == nil {
+		return 1
+	}
+	return len(seen)
+}
+
+func (t *tree) release() {}
