@@ -31,7 +31,7 @@ var corpora = []struct{ lang, module, dir string }{
 }
 
 const (
-	corpusFiles = 32
+	corpusFiles = 24
 	patterns    = 36 // of each corpus
 )
 
