@@ -15,6 +15,7 @@ import (
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/kit/guards"
 	"github.com/whet-dev/whet/search"
+	"github.com/whet-dev/whet/webfetch"
 )
 
 // Config is all of whet's settings. The zero value is the default.
@@ -22,8 +23,10 @@ type Config struct {
 	Schema string `json:"$schema,omitempty" doc:"address of the JSON Schema, for editors"`
 	Tools  Tools  `json:"tools,omitzero" doc:"which tools whet offers"`
 	guards.Config
-	AstGrep astgrep.Options `json:"astgrep,omitzero" doc:"structural search and rewriting"`
-	Agent   agent.Settings  `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`
+	Webfetch webfetch.Options `json:"webfetch,omitzero" doc:"fetching of web pages"`
+	Network  webfetch.Network `json:"network,omitzero" doc:"what may be reached"`
+	Agent    agent.Settings   `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`
+	AstGrep  astgrep.Options  `json:"astgrep,omitzero" doc:"structural search and rewriting"`
 }
 
 // Tools says which tools whet offers.
@@ -52,8 +55,9 @@ func New(l *config.Loaded[Config], log *slog.Logger) *whet.Kit {
 // tools lists every tool.
 func tools(c Config) []whet.Tool {
 	return slices.Concat(
-		[]whet.Tool{applypatch.Tool(c.ApplyPatch)},
+		[]whet.Tool{applypatch.Tool(guards.Patching(c.Config))},
 		search.Tools(),
+		webfetch.Tools(Fetching(c)),
 		astgrep.Tools(c.AstGrep, astgrep.Deps{Locate: search.Locate, Commit: commit}),
 	)
 }

@@ -113,9 +113,13 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		toolsCommand(),
 		callCommand(),
+		fetchCommand(),
 		grepCommand(),
 		globCommand(),
 		patchCommand(),
+		fmtCommand(),
+		loopCommand(),
+		trustCommand(),
 		astCommand(),
 		configCommand(),
 		versionCommand(),

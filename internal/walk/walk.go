@@ -79,14 +79,7 @@ func Walk(ctx context.Context, o Options, visit func(worker int, e Entry)) (Coun
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	w := &walker{Options: o, visit: visit, wake: sync.NewCond(&sync.Mutex{})}
-	w.stop = context.AfterFunc(ctx, func() {
-		w.cancelled.Store(true)
-		w.wake.L.Lock()
-		defer w.wake.L.Unlock()
-		w.wake.Broadcast()
-	})
-	defer w.stop()
+	w := &walker{Options: o, ctx: ctx, visit: visit, wake: sync.NewCond(&sync.Mutex{})}
 	top := job{}
 	if !o.NoIgnore {
 		top.rules = above(o.Root.Name(), o.NoRgignore)
@@ -138,10 +131,9 @@ type job struct {
 
 type walker struct {
 	Options
-	visit     func(int, Entry)
-	abs       string // the root's absolute path with slashes, none at the end
-	cancelled atomic.Bool
-	stop      func() bool
+	ctx   context.Context
+	visit func(int, Entry)
+	abs   string // the root's absolute path with slashes, none at the end
 
 	wake *sync.Cond // guards what follows
 	jobs []job      // a stack: depth first keeps it short
@@ -187,7 +179,7 @@ func (w *walker) work(worker int, c *Counts) {
 		switch {
 		case j.dir != nil:
 			w.visitAll(worker, j, c)
-		case !w.cancelled.Load():
+		case w.ctx.Err() == nil:
 			w.list(j, c)
 		}
 		w.done()
@@ -197,7 +189,7 @@ func (w *walker) work(worker int, c *Counts) {
 func (w *walker) visitAll(worker int, j job, c *Counts) {
 	defer j.dir.release()
 	for _, e := range j.files {
-		if w.cancelled.Load() {
+		if w.ctx.Err() != nil {
 			return
 		}
 		if e.Reason == Wanted {
