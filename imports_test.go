@@ -18,7 +18,7 @@ const module = "github.com/whet-dev/whet"
 // ARCHITECTURE.md draws this table.
 var layers = [][]string{
 	{"."}, // the kernel
-	{"internal/atomicfile", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk"},
+	{"internal/atomicfile", "internal/hosttool", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk", "npm/opencode"},
 	{"webfetch/article", "webfetch/md", "webfetch/pdftext"}, // libraries of a feature, usable alone
 	{"internal/trust"},
 	{"config"},
@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"agent"}, // made of the kernel, so not a plain library
 	{"kit/guards"},
 	{"kit"},
-	{"host/hook", "host/mcp", "host/rpc"},
+	{"host/hook", "host/mcp", "host/rpc", "install"},
 	{"cmd/whet/hookfirst"},
 	{"cmd/whet"}, // and bench/..., which may import everything
 }

@@ -129,6 +129,9 @@ func commands() []*cobra.Command {
 		mcpCommand(),
 		hookCommand(),
 		rpcCommand(),
+		installCommand(),
+		uninstallCommand(),
+		doctorCommand(),
 	}
 }
 
