@@ -20,7 +20,8 @@ func Example() {
 	greet := whet.New("greet", "Greet someone.", func(_ context.Context, _ *whet.Call, in struct {
 		Name  string `json:"name" doc:"whom to greet"`
 		Times int    `json:"times,omitempty" doc:"how often" min:"1" max:"3"`
-	}) (greetingOut, error) {
+	},
+	) (greetingOut, error) {
 		return greetingOut{in.Name}, nil
 	})
 	polite := whet.Guard{

@@ -3,15 +3,19 @@
 package kit
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"slices"
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/applypatch"
+	"github.com/whet-dev/whet/astgrep"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/kit/guards"
 	"github.com/whet-dev/whet/search"
+	"github.com/whet-dev/whet/webfetch"
 )
 
 // Config is all of whet's settings. The zero value is the default.
@@ -19,7 +23,10 @@ type Config struct {
 	Schema string `json:"$schema,omitempty" doc:"address of the JSON Schema, for editors"`
 	Tools  Tools  `json:"tools,omitzero" doc:"which tools whet offers"`
 	guards.Config
-	Agent agent.Settings `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`
+	Webfetch webfetch.Options `json:"webfetch,omitzero" doc:"fetching of web pages"`
+	Network  webfetch.Network `json:"network,omitzero" doc:"what may be reached"`
+	Agent    agent.Settings   `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`
+	AstGrep  astgrep.Options  `json:"astgrep,omitzero" doc:"structural search and rewriting"`
 }
 
 // Tools says which tools whet offers.
@@ -40,14 +47,31 @@ func Schema() ([]byte, error) {
 func New(l *config.Loaded[Config], log *slog.Logger) *whet.Kit {
 	k := &whet.Kit{Log: log, Guards: guards.New(l.Config.Config, l.Report)}
 	if !l.Inert {
-		k.Tools = slices.DeleteFunc(tools(), func(t whet.Tool) bool { return slices.Contains(l.Config.Tools.Disabled, t.Name) })
+		k.Tools = slices.DeleteFunc(tools(l.Config), func(t whet.Tool) bool { return slices.Contains(l.Config.Tools.Disabled, t.Name) })
 	}
 	return k
 }
 
 // tools lists every tool.
-func tools() []whet.Tool {
+func tools(c Config) []whet.Tool {
 	return slices.Concat(
+		[]whet.Tool{applypatch.Tool(guards.Patching(c.Config))},
 		search.Tools(),
+		webfetch.Tools(Fetching(c)),
+		astgrep.Tools(c.AstGrep, astgrep.Deps{Locate: search.Locate, Commit: commit}),
 	)
+}
+
+// commit writes the edits of a rewrite as those of a patch are written.
+func commit(ctx context.Context, s whet.Session, edits []astgrep.Edit) error {
+	w, err := applypatch.Open(s.Dir, s.Roots()...)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	changes := make([]applypatch.Change, len(edits))
+	for i, e := range edits {
+		changes[i] = applypatch.Change{Path: e.Path, Old: e.Old, New: e.New}
+	}
+	return applypatch.Commit(ctx, w, changes, applypatch.CommitOptions{Journal: applypatch.Journal()})
 }

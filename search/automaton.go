@@ -11,18 +11,19 @@ import (
 // second. It is a deterministic automaton over bytes, built as text asks for
 // its states from the program that package regexp would run.
 //
-// It never misses a line that matches, and is exact for ASCII text and a
-// pattern without word boundaries. Beyond ASCII it takes a character for any
-// run of high bytes, which keeps it small; the caller looks again at such
-// lines. It is for one goroutine.
+// It never misses a line that matches, and is exact for ASCII text. Beyond
+// ASCII it takes a character for any run of high bytes and any place for the
+// edge of a word, which keeps it small; the caller looks again at such lines.
+// It is for one goroutine.
 type automaton struct {
 	prog   *syntax.Prog
 	class  [256]uint8 // bytes that no instruction tells apart share a class
 	stride int        // classes
 	high   []bool     // by instruction: takes characters beyond ASCII
+	edges  bool       // some instruction asks for the edge of a word
 
 	next   []int32 // by state*stride+class: the state to go to, times stride
-	states [][]uint32
+	states []autoState
 	index  map[string]int32
 	start  int32 // the state at the start of a line
 
@@ -32,6 +33,32 @@ type automaton struct {
 
 	steps     int
 	cancelled func() bool // then scan may return anything, soon
+}
+
+// An autoState is the instructions that may come next, and what the last byte
+// was, which decides on the edges of words.
+type autoState struct {
+	insts []uint32
+	last  byteKind
+	start bool // no byte of the line has been read
+}
+
+type byteKind byte
+
+const (
+	other byteKind = iota
+	wordByte
+	highByte // part of a character beyond ASCII, of either kind
+)
+
+func kindOf(c byte) byteKind {
+	switch {
+	case c >= utf8.RuneSelf:
+		return highByte
+	case isWord(rune(c)):
+		return wordByte
+	}
+	return other
 }
 
 // The values in next that aren't states.
@@ -53,8 +80,16 @@ func newAutomaton(prog *syntax.Prog, cancelled func() bool) *automaton {
 func (a *automaton) classify() {
 	var edge [257]bool // a class begins at this byte
 	edge[0], edge['\n'], edge['\n'+1], edge['\r'], edge['\r'+1], edge[utf8.RuneSelf] = true, true, true, true, true, true
+	for b := byte(1); b < utf8.RuneSelf; b++ {
+		if kindOf(b) != kindOf(b-1) {
+			edge[b] = true
+		}
+	}
 	for i := range a.prog.Inst {
 		in := &a.prog.Inst[i]
+		if in.Op == syntax.InstEmptyWidth && syntax.EmptyOp(in.Arg)&(syntax.EmptyWordBoundary|syntax.EmptyNoWordBoundary) != 0 {
+			a.edges = true
+		}
 		if !takesRune(in) {
 			continue
 		}
@@ -108,7 +143,7 @@ func (a *automaton) reset() {
 	a.next, a.states, a.index = a.next[:0], a.states[:0], map[string]int32{}
 	a.begin()
 	a.follow(uint32(a.prog.Start), syntax.EmptyBeginLine)
-	a.start = a.state()
+	a.start = a.state(other, true)
 }
 
 func (a *automaton) begin() {
@@ -117,7 +152,7 @@ func (a *automaton) begin() {
 }
 
 // follow adds to the stack the instructions that are reached from pc without
-// reading, where cond holds. A word boundary always holds: see the type.
+// reading, where cond holds.
 func (a *automaton) follow(pc uint32, cond syntax.EmptyOp) {
 	todo := []uint32{pc}
 	for len(todo) > 0 {
@@ -133,7 +168,7 @@ func (a *automaton) follow(pc uint32, cond syntax.EmptyOp) {
 		case syntax.InstNop, syntax.InstCapture:
 			todo = append(todo, in.Out)
 		case syntax.InstEmptyWidth:
-			a.stack = append(a.stack, pc) // an end of line may come yet
+			a.stack = append(a.stack, pc) // the next byte may fulfil it yet
 			if holds(syntax.EmptyOp(in.Arg), cond) {
 				todo = append(todo, in.Out)
 			}
@@ -147,16 +182,37 @@ func (a *automaton) follow(pc uint32, cond syntax.EmptyOp) {
 // holds tells whether all of want is in cond. Begin and end of the text are
 // those of a line, since only lines are matched.
 func holds(want, cond syntax.EmptyOp) bool {
-	if want&(syntax.EmptyBeginText|syntax.EmptyBeginLine) != 0 && cond&syntax.EmptyBeginLine == 0 {
-		return false
+	if want&syntax.EmptyBeginText != 0 {
+		want = want&^syntax.EmptyBeginText | syntax.EmptyBeginLine
 	}
-	return want&(syntax.EmptyEndText|syntax.EmptyEndLine) == 0 || cond&syntax.EmptyEndLine != 0
+	if want&syntax.EmptyEndText != 0 {
+		want = want&^syntax.EmptyEndText | syntax.EmptyEndLine
+	}
+	return want&^cond == 0
+}
+
+// between returns what holds between two bytes of these kinds, apart from the
+// ends of lines.
+func between(a, b byteKind) syntax.EmptyOp {
+	switch {
+	case a == highByte || b == highByte:
+		return syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary
+	case a != b:
+		return syntax.EmptyWordBoundary
+	}
+	return syntax.EmptyNoWordBoundary
 }
 
 // state returns the offset in next of the state that the stack describes.
-func (a *automaton) state() int32 {
+func (a *automaton) state(last byteKind, start bool) int32 {
 	slices.Sort(a.stack)
-	key := make([]byte, 0, 4*len(a.stack))
+	key := make([]byte, 0, 4*len(a.stack)+2)
+	if start {
+		key = append(key, 's')
+	}
+	if a.edges {
+		key = append(key, byte(last))
+	}
 	for _, pc := range a.stack {
 		if a.prog.Inst[pc].Op == syntax.InstMatch {
 			return found
@@ -168,7 +224,7 @@ func (a *automaton) state() int32 {
 	}
 	s := int32(len(a.next))
 	a.index[string(key)] = s
-	a.states = append(a.states, slices.Clone(a.stack))
+	a.states = append(a.states, autoState{slices.Clone(a.stack), last, start})
 	for range a.stride {
 		a.next = append(a.next, unknown)
 	}
@@ -192,7 +248,8 @@ func (a *automaton) step(s int32, c byte) int32 {
 	return to
 }
 
-func (a *automaton) leads(from []uint32, c byte) int32 {
+func (a *automaton) leads(from autoState, c byte) int32 {
+	kind := kindOf(c)
 	if c == '\n' || c == '\r' {
 		if a.endsLine(from) {
 			return found
@@ -201,8 +258,17 @@ func (a *automaton) leads(from []uint32, c byte) int32 {
 			return a.start
 		}
 	}
+	if a.edges {
+		cond := between(from.last, kind)
+		if from.start {
+			cond |= syntax.EmptyBeginLine
+		}
+		if from.insts = a.pass(from.insts, cond); a.matches(from.insts) {
+			return found
+		}
+	}
 	a.begin()
-	for _, pc := range from {
+	for _, pc := range from.insts {
 		in := &a.prog.Inst[pc]
 		switch {
 		case !takesRune(in):
@@ -219,19 +285,29 @@ func (a *automaton) leads(from []uint32, c byte) int32 {
 		}
 	}
 	a.follow(uint32(a.prog.Start), 0)
-	return a.state()
+	return a.state(kind, false)
+}
+
+// pass returns insts with those that follow where cond holds.
+func (a *automaton) pass(insts []uint32, cond syntax.EmptyOp) []uint32 {
+	a.begin()
+	for _, pc := range insts {
+		a.follow(pc, cond)
+	}
+	return slices.Clone(a.stack)
+}
+
+func (a *automaton) matches(insts []uint32) bool {
+	return slices.ContainsFunc(insts, func(pc uint32) bool { return a.prog.Inst[pc].Op == syntax.InstMatch })
 }
 
 // endsLine tells whether a match is complete if the line ends here.
-func (a *automaton) endsLine(from []uint32) bool {
-	a.begin()
-	for _, pc := range from {
-		in := &a.prog.Inst[pc]
-		if in.Op == syntax.InstEmptyWidth && holds(syntax.EmptyOp(in.Arg), syntax.EmptyEndLine) {
-			a.follow(in.Out, syntax.EmptyEndLine)
-		}
+func (a *automaton) endsLine(from autoState) bool {
+	cond := syntax.EmptyEndLine | between(from.last, other)
+	if from.start {
+		cond |= syntax.EmptyBeginLine
 	}
-	return slices.ContainsFunc(a.stack, func(pc uint32) bool { return a.prog.Inst[pc].Op == syntax.InstMatch })
+	return a.matches(a.pass(from.insts, cond))
 }
 
 // scan reads text, which begins at the start of a line, and returns the

@@ -108,38 +108,51 @@ func (p *pattern) findMarked(text []byte, from int) (start, end int) {
 	return origin[first+m[2*p.group]], origin[first+m[2*p.group+1]]
 }
 
+type textKind byte
+
+const (
+	offWord textKind = iota
+	inWord
+	neither // not UTF-8: no edge of a word beside it, as in ripgrep
+)
+
+func runeKind(r rune) textKind {
+	if isWord(r) {
+		return inWord
+	}
+	return offWord
+}
+
 // copyMarked copies text with an alien for every byte that isn't UTF-8 and, if
 // edges is set, a mark at every edge of a word. Origin has for each byte of
 // the copy, and its end, where it was in text.
 func copyMarked(text []byte, edges bool) (marked []byte, origin []int) {
-	put := func(at int, b ...byte) {
-		for i, c := range b {
-			marked = append(marked, c)
-			origin = append(origin, at+i)
-		}
+	put := func(at int, c byte) {
+		marked = append(marked, c)
+		origin = append(origin, at)
 	}
 	edge := func(at int) {
 		for range 3 {
 			put(at, mark)
 		}
 	}
-	before := false
+	before := runeKind(' ')
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRune(text[i:])
-		if word := isWord(r); word != before && edges {
-			edge(i)
-			before = word
-		}
+		kind := runeKind(r)
 		if r == utf8.RuneError && n == 1 {
-			for _, c := range []byte(string(alien)) {
-				put(i, c)
-			}
-		} else {
-			put(i, text[i:i+n]...)
+			kind, r = neither, alien
+		}
+		if edges && kind != before && kind != neither && before != neither {
+			edge(i)
+		}
+		before = kind
+		for j, c := range utf8.AppendRune(nil, r) {
+			put(i+min(j, n-1), c)
 		}
 		i += n
 	}
-	if before {
+	if edges && before == inWord {
 		edge(len(text))
 	}
 	return marked, append(origin, len(text))

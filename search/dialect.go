@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"sync"
 )
 
 // The dialect is what Go's regexp (RE2) and ripgrep's (Rust) both take, with
@@ -80,7 +81,7 @@ func (t *translator) token() error {
 		if err := t.group(); err != nil {
 			return err
 		}
-	case c == '{' && !repetition.MatchString(t.in[t.pos:]):
+	case c == '{' && !repetition().MatchString(t.in[t.pos:]):
 		t.goOut.WriteString(`\{`)
 		t.rustOut.WriteString(`\{`)
 		t.pos++
@@ -93,7 +94,7 @@ func (t *translator) token() error {
 	return nil
 }
 
-var repetition = regexp.MustCompile(`^\{[0-9]+(,[0-9]*)?\}`)
+var repetition = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\{[0-9]+(,[0-9]*)?\}`) })
 
 // group refuses what only a backtracking engine can do.
 func (t *translator) group() error {
@@ -116,12 +117,12 @@ func (t *translator) group() error {
 // branch notices a | with nothing on one side.
 func (t *translator) branch() {
 	before, after := t.in[:t.pos], t.in[t.pos+1:]
-	if before == "" || after == "" || after[0] == '|' || after[0] == ')' || openEnd.MatchString(before) {
+	if before == "" || after == "" || after[0] == '|' || after[0] == ')' || openEnd().MatchString(before) {
 		t.emptyBranch = true
 	}
 }
 
-var openEnd = regexp.MustCompile(`(^|[^\\])(\\\\)*(\(\?(P?<\w+>|[imsU-]*:)|\(|\|)$`)
+var openEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[^\\])(\\\\)*(\(\?(P?<\w+>|[imsU-]*:)|\(|\|)$`) })
 
 func (t *translator) openClass() {
 	t.inClass = true
@@ -141,7 +142,7 @@ func (t *translator) openClass() {
 // operation there.
 func (t *translator) classChar(c byte) {
 	rest := t.in[t.pos:]
-	if name := posixClass.FindString(rest); name != "" {
+	if name := posixClass().FindString(rest); name != "" {
 		t.both(name)
 		t.pos += len(name)
 		return
@@ -163,7 +164,7 @@ func (t *translator) classChar(c byte) {
 	}
 }
 
-var posixClass = regexp.MustCompile(`^\[:\^?[a-z]+:\]`)
+var posixClass = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[:\^?[a-z]+:\]`) })
 
 func (t *translator) escape() error {
 	if t.pos+1 == len(t.in) {

@@ -199,7 +199,7 @@ func (a *GlobAnswer) String() string {
 	}
 	switch {
 	case a.absent != "":
-		fmt.Fprintf(&b, "No files match %s: there is no directory %s\n", quote(a.query.Pattern), Printable(a.query.Prefix+path.Join(a.query.Path, a.absent)))
+		fmt.Fprintf(&b, "No files match %s: there is no directory %s to search\n", quote(a.query.Pattern), Printable(a.query.Prefix+path.Join(a.query.Path, a.absent)))
 	case a.Total == 0:
 		l := leftOut{Counts: a.counts}
 		fmt.Fprintf(&b, "No files match %s (%s looked at%s)\n", quote(a.query.Pattern), plural(a.Searched, "file"), semicolon(l.why(!a.query.NoIgnore)))

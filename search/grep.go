@@ -44,36 +44,33 @@ func Grep(ctx context.Context, q Query) (*Answer, error) {
 	defer func() { _ = dir.Close() }()
 	g := &grep{scope: scope{Query: &q, pattern: p, dir: dir, filters: f}, base: q.Path}
 	if file != "" {
-		g.base = path.Dir(q.Path)
+		g.base = ""
 	}
 	return g.run(ctx, file)
 }
 
-// openAt opens the directory to search. If path is a file it is the file's
-// directory, and file its name there.
+// openAt opens the directory to search. If path is a file it is root, and file
+// the path from there.
 func openAt(tool, root, p string) (dir *os.Root, file string, err error) {
 	top, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: opening the directory to search: %w", tool, err)
 	}
-	p = filepath.FromSlash(cmp.Or(p, "."))
-	info, err := top.Stat(p)
-	if err != nil {
-		_ = top.Close()
-		return nil, "", fmt.Errorf("%s: %w", tool, err)
+	if p == "" || p == "." {
+		return top, "", nil
 	}
-	if !info.IsDir() {
-		p, file = filepath.Split(p)
-		p = cmp.Or(filepath.Clean(p), ".")
-	}
-	if p == "." {
-		return top, file, nil
+	info, err := top.Stat(filepath.FromSlash(p))
+	if err == nil && !info.IsDir() {
+		return top, p, nil
 	}
 	defer func() { _ = top.Close() }()
-	if dir, err = top.OpenRoot(p); err != nil {
+	if err == nil {
+		dir, err = top.OpenRoot(filepath.FromSlash(p))
+	}
+	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", tool, err)
 	}
-	return dir, file, nil
+	return dir, "", nil
 }
 
 // A grep is one search under way.
@@ -99,7 +96,11 @@ func (g *grep) run(ctx context.Context, file string) (*Answer, error) {
 	}
 	a.Partial, a.took = limited.Err() != nil, time.Since(begun).Round(time.Millisecond)
 	// What was found is shown even if the time for finding more is over.
-	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwards)
+	grace := afterwards
+	if g.Limit < 0 {
+		grace = g.Timeout
+	}
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	for _, h := range hits {
 		a.Total += h.count
@@ -107,6 +108,7 @@ func (g *grep) run(ctx context.Context, file string) (*Answer, error) {
 	a.Files = len(hits)
 	g.sort(hits)
 	g.show(rest, a, hits)
+	a.Partial = a.Partial || rest.Err() != nil
 	if a.Files == 0 && file == "" && ctx.Err() == nil {
 		l := explain(rest, &g.scope)
 		a.leftOut = &l

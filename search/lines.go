@@ -3,6 +3,7 @@ package search
 import (
 	"bytes"
 	"context"
+	"unicode/utf8"
 )
 
 // A matcher applies a pattern to text, for one goroutine.
@@ -103,11 +104,36 @@ func (m *matcher) confirm(line []byte) bool {
 	if len(m.literal) > 0 && m.automaton().scan(line) < 0 {
 		return false
 	}
-	if m.exact && isASCII(line) && bytes.IndexByte(line, '\r') < 0 {
+	if isASCII(line) && bytes.IndexByte(line, '\r') < 0 {
 		return true
 	}
-	start, _ := m.find(bytes.TrimSuffix(line, []byte("\r")), 0)
+	start, _ := m.locate(bytes.TrimSuffix(line, []byte("\r")), 0)
 	return start >= 0
+}
+
+// around is how much of a long line is looked at, in bytes on either side of
+// where the automaton saw a match.
+const around = 4 << 10
+
+// locate is find for lines of any length: the regular expression is too slow
+// for the megabytes of a minified file.
+func (m *matcher) locate(line []byte, from int) (start, end int) {
+	if len(line)-from <= 2*around {
+		return m.find(line, from)
+	}
+	at := m.candidate(line[from:])
+	if at < 0 {
+		return -1, -1
+	}
+	lo, hi := max(0, from+at-around), min(len(line), from+at+around)
+	for lo > 0 && !utf8.RuneStart(line[lo]) {
+		lo--
+	}
+	start, end = m.find(line[lo:hi], max(0, from-lo))
+	if start < 0 || start == 0 && lo > 0 || end == hi-lo && hi < len(line) {
+		return m.find(line, from) // the match may be larger than the window
+	}
+	return lo + start, lo + end
 }
 
 func (m *matcher) automaton() *automaton {

@@ -11,12 +11,11 @@ import (
 
 // A pattern is a compiled query: three sieves, each finer and slower than the
 // one before. A line that holds the literal goes to the automaton, and what
-// passes that, unless it is known to be exact, to the regular expression.
+// passes that, unless it is ASCII, to the regular expression.
 type pattern struct {
 	rust    string // for ripgrep
 	literal []byte // every match holds it; empty if there is none
 	pure    bool   // the literal is the whole pattern
-	exact   bool   // on ASCII the automaton is always right
 	prog    *syntax.Prog
 	re      *regexp.Regexp
 	group   int            // of re: the match proper
@@ -45,10 +44,6 @@ func compilePattern(q *Query) (*pattern, error) {
 	}
 	p.literal, p.pure = requiredLiteral(tree)
 	p.pure = p.pure && !q.Word
-	p.exact = !q.Word && !d.boundary
-	if p.prog, err = syntax.Compile(tree); err != nil {
-		return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
-	}
 	if q.Word {
 		// Consuming the neighbours stands for looking at them, since lines are
 		// told apart by one match each.
@@ -57,6 +52,9 @@ func compilePattern(q *Query) (*pattern, error) {
 		if tree, err = parse("(?:(?m:^)|" + notWord + ")(" + tree.String() + ")(?:" + notWord + "|(?m:$))"); err != nil {
 			return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
 		}
+	}
+	if p.prog, err = syntax.Compile(tree); err != nil {
+		return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
 	}
 	tree = strict(tree)
 	if p.re, err = regexp.Compile(tree.String()); err == nil && d.boundary {

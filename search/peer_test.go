@@ -83,8 +83,8 @@ func compare(t *testing.T, q Query, args ...string) (matches int) {
 	want = slices.DeleteFunc(want, func(l string) bool { return binaryFile(filepath.Join(q.Root, l[:strings.LastIndexByte(l, ':')])) })
 	for _, e := range []string{EngineOwn, EngineRipgrep} {
 		q.Engine = e
-		if d := cmp.Diff(want, ourLines(t, q)); d != "" {
-			t.Errorf("%s, %+q %q (-rg +ours):\n%.2000s", e, q.Pattern, args, d)
+		if got := ourLines(t, q); !slices.Equal(want, got) {
+			t.Errorf("%s, %+q %q (-rg +ours):\n%.2000s", e, q.Pattern, args, cmp.Diff(want, got))
 		}
 	}
 	return len(want)
@@ -132,7 +132,7 @@ func TestPeerRandomPatterns(t *testing.T) {
 			found++
 		}
 	}
-	if found < 100 {
+	if found < 70 {
 		t.Errorf("only %d of the patterns matched anything", found)
 	}
 }

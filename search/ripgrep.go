@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -139,7 +140,7 @@ func cleanEnv(env []string) []string {
 	return out
 }
 
-var statsSearched = regexp.MustCompile(`(?m)^(\d+) files searched$`)
+var statsSearched = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(\d+) files searched$`) })
 
 // parseCounts reads "name NUL count LF" again and again, then rg's statistics.
 // searched is -1 if those are missing.
@@ -148,7 +149,7 @@ func parseCounts(r io.Reader, found func(hit)) (searched int, err error) {
 	for {
 		name, err := in.ReadString(0)
 		if err == io.EOF {
-			if m := statsSearched.FindStringSubmatch(name); m != nil {
+			if m := statsSearched().FindStringSubmatch(name); m != nil {
 				return strconv.Atoi(m[1])
 			}
 			return -1, nil

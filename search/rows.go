@@ -48,7 +48,7 @@ func (g *grep) rows(ctx context.Context, file string, skip, room int) (out []Mat
 			}
 			line += bytes.Count(text[counted:start], []byte("\n"))
 			counted = start
-			row := g.row(text, start, end)
+			row := g.row(m, text, start, end)
 			row.Path, row.Line = g.shown(file), line
 			out = append(out, row)
 			return len(out) < room
@@ -59,7 +59,7 @@ func (g *grep) rows(ctx context.Context, file string, skip, room int) (out []Mat
 	return out, err
 }
 
-func (g *grep) row(text []byte, start, end int) (m Match) {
+func (g *grep) row(by *matcher, text []byte, start, end int) (m Match) {
 	first := bytes.LastIndexByte(text[:start], '\n') + 1
 	last := lineEnd(text, end)
 	if g.Multiline {
@@ -71,7 +71,7 @@ func (g *grep) row(text []byte, start, end int) (m Match) {
 		m.Text, m.Clipped = head(lines)
 	} else {
 		var t string
-		t, m.Column, m.Clipped = g.pattern.clip(text[start:end])
+		t, m.Column, m.Clipped = by.clip(text[start:end])
 		m.Text = valid(t)
 	}
 	m.Before, m.After = g.around(text, first, last)

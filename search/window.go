@@ -15,21 +15,21 @@ const (
 
 // clip returns the line as it is shown and the byte, from 1, where its first
 // match begins.
-func (p *pattern) clip(line []byte) (text string, column int, clipped bool) {
-	start, end := p.find(line, 0)
+func (m *matcher) clip(line []byte) (text string, column int, clipped bool) {
+	start, end := m.locate(line, 0)
 	if start < 0 {
 		start, end = 0, 0
 	}
 	if len(line) <= longLine {
 		return string(line), start + 1, false
 	}
-	return cut(line, p.apart(line, start, end)), start + 1, true
+	return cut(line, m.apart(line, start, end)), start + 1, true
 }
 
 type span struct{ start, end int }
 
 // apart returns up to three matches that would not fit into one window.
-func (p *pattern) apart(line []byte, start, end int) []span {
+func (m *matcher) apart(line []byte, start, end int) []span {
 	spans := []span{{start, end}}
 	rest := line[:min(len(line), start+lookAhead)]
 	for len(spans) < maxWindows && end < len(rest) {
@@ -37,7 +37,7 @@ func (p *pattern) apart(line []byte, start, end int) []span {
 		if end == start {
 			from++
 		}
-		if start, end = p.find(rest, from); start < 0 {
+		if start, end = m.locate(rest, from); start < 0 {
 			break
 		}
 		if start-spans[len(spans)-1].start > longLine/maxWindows {

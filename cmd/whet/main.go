@@ -113,18 +113,25 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		toolsCommand(),
 		callCommand(),
+		fetchCommand(),
 		grepCommand(),
 		globCommand(),
+		patchCommand(),
 		fmtCommand(),
 		loopCommand(),
 		trustCommand(),
+		astCommand(),
 		configCommand(),
 		versionCommand(),
+		setupCommand(),
 		demoCommand(),
 		runCommand(),
 		mcpCommand(),
 		hookCommand(),
 		rpcCommand(),
+		installCommand(),
+		uninstallCommand(),
+		doctorCommand(),
 	}
 }
 

@@ -10,10 +10,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/hosttool"
 	"github.com/whet-dev/whet/internal/project"
 )
 
@@ -43,26 +45,52 @@ type Reply struct {
 }
 
 // A Dialect is one host's way of saying an Event and hearing a Reply. It is
-// data and two functions, so that all hosts share one path.
+// data and three functions, so that all hosts share one path.
 type Dialect struct {
-	Name   string
-	Tools  map[string]Tool // the host's own tools → ours
+	Name  string
+	Tools hosttool.Table
+	// Own is how the host's names of whet's own tools begin. Those are guarded
+	// where they are served.
+	Own    string
 	Decode func(in []byte) (Event, error)
-	// Encode writes exactly what this host takes for the reply, and nothing at
-	// all for the zero Reply: silence is every host's "go on".
+	// Encode writes exactly what this host takes for the reply. What it can't be
+	// told is left out. A host that only hears an exit status gets a *[Blocked].
 	Encode func(w io.Writer, e Event, r Reply) error
+	// Sample returns an event as the host sends it; nil if it has none for the
+	// phase. The doctor sends it, and the table in the host's page is made by it.
+	Sample func(Sample) []byte
+	// Shared says that other hosts read this host's hooks too, and call with
+	// events of their own.
+	Shared bool
+	// Twice says that the host reads other hosts' hooks, so that two processes
+	// may be asked about one call.
+	Twice bool
+	// Strict says that the host takes a failing hook for "block this call".
+	Strict bool
 }
 
-// A Tool names one of the host's own tools as guards know it.
-type Tool struct {
-	Name     string
-	PathArg  string // the parameter that is the call's path
-	PatchArg string // the parameter that is a patch
-	Edits    bool   // writes the file at its path, or those that its patch names
+// A Sample says what a sample event is about.
+type Sample struct {
+	Phase  Phase
+	Tool   string // the host's name
+	Args   json.RawMessage
+	Result string // After only
+	Dir    string // the project directory
+	Agent  string // a sub-agent's id, for hosts that tell it
 }
+
+// Blocked is an answer that the host hears as exit status 2 with the reason on
+// standard error.
+type Blocked struct{ Reason string }
+
+func (b *Blocked) Error() string { return b.Reason }
 
 // Dialects is the one list of hosts with hooks.
-func Dialects() []*Dialect { return []*Dialect{claudeCode(), codex()} }
+func Dialects() []*Dialect {
+	return []*Dialect{
+		claudeCode(), codex(), gemini(), qwen(), cursor(), copilot(), vscode(), crush(), goose(), windsurf(),
+	}
+}
 
 // Lookup returns the dialect called name.
 func Lookup(name string) (*Dialect, error) {
@@ -76,29 +104,46 @@ func Lookup(name string) (*Dialect, error) {
 	return nil, fmt.Errorf("unknown host %q; known: %s", name, strings.Join(names, ", "))
 }
 
-// Limits of an event: how long the host may pause before it is complete, and
-// its size in bytes. Some hosts never close the hook's standard input.
-const (
-	idle    = 2 * time.Second
-	maxSize = 32 << 20
-)
-
 // Setup makes what an event needs once its directory is known.
 type Setup func(dir, worktree string) (*whet.Kit, func(session string) whet.Store)
 
-// Run reads one event, asks the guards, and writes one reply.
+// Run reads one event, asks the guards, and writes one reply. It doesn't wait
+// for the end of in, which some hosts never close; how long it may wait for the
+// event is the caller's to bound.
 func Run(ctx context.Context, d *Dialect, setup Setup, in io.Reader, out io.Writer) error {
 	b, err := read(in)
 	if err != nil {
 		return fmt.Errorf("reading %s's event: %w", d.Name, err)
 	}
+	if d.Shared {
+		d = speaker(d, b, os.Getenv)
+	}
 	e, err := d.Decode(b)
 	if err != nil {
 		return fmt.Errorf("reading %s's event: %w", d.Name, err)
 	}
-	if e.Phase == Other {
-		return nil
+	var r Reply
+	switch {
+	case e.Call.Tool == ProbeTool:
+		r.Refuse = probed
+	case e.Phase != Other && (d.Own == "" || !strings.HasPrefix(e.Call.Tool, d.Own)):
+		r = reply(ctx, d, setup, e)
 	}
+	return d.Encode(out, e, r)
+}
+
+// ProbeTool is the tool of an event by which the doctor asks whether whet is in
+// a host's path. No model can call it.
+const ProbeTool = "whet_probe"
+
+// probed is the answer to it.
+const probed = "whet is in the path"
+
+// Probed reports whether a host that got this output and exit status from a
+// hook would have been answered by whet.
+func Probed(output string) bool { return strings.Contains(output, probed) }
+
+func reply(ctx context.Context, d *Dialect, setup Setup, e Event) Reply {
 	s := &e.Call.Session
 	s.Host = d.Name
 	if s.Dir != "" {
@@ -108,63 +153,33 @@ func Run(ctx context.Context, d *Dialect, setup Setup, in io.Reader, out io.Writ
 	if s.ID != "" {
 		s.Store = store(d.Name + "/" + s.ID)
 	}
-	if t, ok := d.Tools[e.Call.Tool]; ok {
-		e.Call.Tool, e.Call.Path = t.Name, whet.StringArg(e.Call.Args, t.PathArg)
-		if e.Phase == After && t.Edits && !e.Result.Failed {
-			e.Result.Changed = edited(&e.Call, t)
+	if d.Twice && answered(e) {
+		return Reply{}
+	}
+	tool := d.Tools[e.Call.Tool]
+	d.Tools.Name(&e.Call)
+	if e.Phase == After && !e.Result.Failed {
+		e.Result.Changed = tool.Edited(&e.Call)
+	}
+	return answer(ctx, kit, e)
+}
+
+// answered reports whether another process has been asked about the same moment
+// of the same call. A call without an id can't be told from the next one.
+func answered(e Event) (yes bool) {
+	const remembered = 32
+	if e.Call.ID == "" || e.Call.Session.Store == nil {
+		return false
+	}
+	key := fmt.Sprint(e.Phase, " ", e.Call.ID)
+	_ = whet.Update(e.Call.Session, "answered", func(keys *[]string) error {
+		if yes = slices.Contains(*keys, key); !yes {
+			*keys = append(*keys, key)
+			*keys = (*keys)[max(0, len(*keys)-remembered):]
 		}
-	}
-	return d.Encode(out, e, answer(ctx, kit, e))
-}
-
-// read returns the first JSON value of in. It doesn't wait for the end of in.
-func read(in io.Reader) ([]byte, error) {
-	type outcome struct {
-		raw json.RawMessage
-		err error
-	}
-	done, beat := make(chan outcome, 1), make(chan struct{}, 1)
-	limited := &io.LimitedReader{R: in, N: maxSize}
-	go func() {
-		var o outcome
-		o.err = json.NewDecoder(beating{limited, beat}).Decode(&o.raw)
-		done <- o
-	}()
-	timer := time.NewTimer(idle)
-	defer timer.Stop()
-	for {
-		select {
-		case o := <-done:
-			switch {
-			case o.err == nil:
-				return o.raw, nil
-			case limited.N <= 0:
-				return nil, fmt.Errorf("it is larger than %d MiB", maxSize>>20)
-			case o.err == io.EOF:
-				return nil, fmt.Errorf("standard input is empty; the host must send the event as JSON")
-			}
-			return nil, fmt.Errorf("not valid JSON: %w", o.err)
-		case <-beat:
-			timer.Reset(idle)
-		case <-timer.C:
-			return nil, fmt.Errorf("no complete JSON on standard input after %v of silence", idle)
-		}
-	}
-}
-
-// beating tells beat of every read that brought something.
-type beating struct {
-	r    io.Reader
-	beat chan<- struct{}
-}
-
-func (b beating) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	select {
-	case b.beat <- struct{}{}:
-	default:
-	}
-	return n, err
+		return nil
+	})
+	return yes
 }
 
 func answer(ctx context.Context, kit *whet.Kit, e Event) (r Reply) {

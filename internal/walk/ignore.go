@@ -66,7 +66,7 @@ func parseRule(line string) (r rule, ok bool) {
 	if strings.HasSuffix(line, "/**") {
 		line += "/*" // what is in the directory, not the directory
 	}
-	glob, err := CompileGlob(line)
+	glob, err := compileGlob(line, globMode{lenient: true})
 	r.glob = glob
 	return r, err == nil
 }
