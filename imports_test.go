@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"webfetch/article", "webfetch/md", "webfetch/pdftext"}, // libraries of a feature, usable alone
 	{"internal/trust"},
 	{"config"},
-	{"applypatch", "format", "loop", "search", "webfetch"}, // features: they don't know each other
+	{"applypatch", "astgrep", "format", "loop", "search", "webfetch"}, // features: they don't know each other
 	{"agent"}, // made of the kernel, so not a plain library
 	{"kit/guards"},
 	{"kit"},

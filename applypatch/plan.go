@@ -192,6 +192,9 @@ func (pl *planner) edit(e *entry, s *Section) error {
 	t := newText(e.cur)
 	ps, err := resolve(t, e.show, s.Chunks, pl.opt)
 	if err != nil {
+		if pl.editEarlier(e, s) {
+			return nil
+		}
 		return err
 	}
 	fn := keepNewline

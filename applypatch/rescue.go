@@ -304,7 +304,7 @@ func (r *resolver) fitIndent(b *block, al *alignment) (*block, string) {
 // staleAllowed decides whether deletions that differ from the file may go: only
 // between lines that match directly on both sides, and alike on the whole.
 func (r *resolver) staleAllowed(b *block, al *alignment, u run) bool {
-	const maxStale, minAlike, minLength = 8, 0.50, 8
+	const maxStale, minAlike, minLength = 8, 0.75, 8
 	n, sum := 0, 0.0
 	for j := u.first; j < u.last; j++ {
 		if al.how[j] < different {

@@ -3,6 +3,7 @@
 package kit
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
 	"github.com/whet-dev/whet/applypatch"
+	"github.com/whet-dev/whet/astgrep"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/kit/guards"
 	"github.com/whet-dev/whet/search"
@@ -24,6 +26,7 @@ type Config struct {
 	Webfetch webfetch.Options `json:"webfetch,omitzero" doc:"fetching of web pages"`
 	Network  webfetch.Network `json:"network,omitzero" doc:"what may be reached"`
 	Agent    agent.Settings   `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`
+	AstGrep  astgrep.Options  `json:"astgrep,omitzero" doc:"structural search and rewriting"`
 }
 
 // Tools says which tools whet offers.
@@ -52,8 +55,23 @@ func New(l *config.Loaded[Config], log *slog.Logger) *whet.Kit {
 // tools lists every tool.
 func tools(c Config) []whet.Tool {
 	return slices.Concat(
-		[]whet.Tool{applypatch.Tool(c.ApplyPatch)},
+		[]whet.Tool{applypatch.Tool(guards.Patching(c.Config))},
 		search.Tools(),
 		webfetch.Tools(Fetching(c)),
+		astgrep.Tools(c.AstGrep, astgrep.Deps{Locate: search.Locate, Commit: commit}),
 	)
+}
+
+// commit writes the edits of a rewrite as those of a patch are written.
+func commit(ctx context.Context, s whet.Session, edits []astgrep.Edit) error {
+	w, err := applypatch.Open(s.Dir, s.Roots()...)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	changes := make([]applypatch.Change, len(edits))
+	for i, e := range edits {
+		changes[i] = applypatch.Change{Path: e.Path, Old: e.Old, New: e.New}
+	}
+	return applypatch.Commit(ctx, w, changes, applypatch.CommitOptions{Journal: applypatch.Journal()})
 }

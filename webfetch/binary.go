@@ -41,7 +41,7 @@ func (f *Fetcher) readBinary(ctx context.Context, d *document, w *wire, b *body,
 		return nil
 	}
 	if !ended {
-		if _, err := b.grow(w, saveLimit+1, f.progress(w)); err != nil {
+		if _, err := b.grow(w, saveLimit+1, f.progress(ctx, w)); err != nil {
 			return f.failure(ctx, w.url, "body", err)
 		}
 	}

@@ -32,6 +32,7 @@ type document struct {
 	Signals   []string
 	Notes     []string
 
+	Declared    string // charset of the header
 	Charset     string
 	Guessed     bool
 	Warning     string
@@ -48,7 +49,6 @@ type document struct {
 	LLMsError string
 
 	Binary *binaryFile
-	Robots string
 
 	Stored, Expires time.Time
 	Vary            bool

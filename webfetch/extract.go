@@ -97,6 +97,7 @@ func extractMain(ctx context.Context, doc *html.Node, again func() *html.Node) e
 	}
 	ctx, cancel := context.WithTimeout(ctx, articleBudget)
 	defer cancel()
+	cost := price(body)
 	a, err := article.Extract(ctx, doc)
 	if err != nil {
 		e := fallback(bodyOf(again()), visible)
@@ -106,6 +107,9 @@ func extractMain(ctx context.Context, doc *html.Node, again func() *html.Node) e
 	e := extraction{root: a.Content, how: "article", title: a.Title}
 	length := textLen(a.Content)
 	e.coverage = ratio(length, visible)
+	if cost != "" && !strings.Contains(oneLineText(a.Content), cost) {
+		a.Content.AppendChild(newElement(atom.P, newText("Price: "+cost))) // it stands beside the text of a product
+	}
 	if part := ratio(prose(a.Content), all); part >= 0.6 || part >= 0.4 && a.Length >= 1500 {
 		e.low = part < 0.5
 		return e
@@ -113,6 +117,20 @@ func extractMain(ctx context.Context, doc *html.Node, again func() *html.Node) e
 	f := fallback(bodyOf(again()), visible)
 	f.title = a.Title
 	return f
+}
+
+// price is what the page asks for what it sells, "" if it sells nothing.
+func price(body *html.Node) string {
+	n := first(body, func(n *html.Node) bool {
+		return attr(n, "itemprop") == "price" || hasClass(n, "price", "product-price")
+	})
+	if n == nil {
+		return ""
+	}
+	if t := oneLineText(n); len(t) < 60 && strings.ContainsAny(t, "0123456789") {
+		return t
+	}
+	return ""
 }
 
 func ratio(part, whole int) float64 {

@@ -207,3 +207,12 @@ func TestWordCount(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadings: the headings are those of the content, in its own words.
+func TestHeadings(t *testing.T) {
+	d := read(t, "<html><head><title>T - Site</title></head><body><nav><h3>Table of Contents</h3></nav><main><h1>T<a class=headerlink href=#t>¶</a></h1>"+
+		strings.Repeat("<p>"+filler+"</p>", 4)+"<h2>About C#</h2><p>"+filler+"</p></main><footer><h2>Imprint</h2></footer></body></html>")
+	if got := strings.Join(d.Headings, "|"); got != "T|About C#" {
+		t.Errorf("headings %s", got)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -151,7 +152,7 @@ func TestKinds(t *testing.T) {
 }
 
 func TestBinaries(t *testing.T) {
-	written := 0
+	var written atomic.Int64
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "image/png")
 		switch r.URL.Path {
@@ -161,7 +162,8 @@ func TestBinaries(t *testing.T) {
 			}
 			for range 3 << 20 / 1024 {
 				n, err := w.Write(bytes.Repeat([]byte{0xff}, 1024))
-				if written += n; err != nil {
+				written.Add(int64(n))
+				if err != nil {
 					return
 				}
 			}
@@ -185,8 +187,8 @@ func TestBinaries(t *testing.T) {
 		t.Errorf("metadata only %v, limit %d", p.MetadataOnly, p.Limit)
 	}
 	page(t, f, Request{URL: "http://b.test/big.png?x"})
-	if written > 512<<10 {
-		t.Errorf("%d bytes of a picture that nobody wants were sent", written)
+	if n := written.Load(); n > 512<<10 {
+		t.Errorf("%d bytes of a picture that nobody wants were sent", n)
 	}
 	p = page(t, f, Request{URL: "http://b.test/huge.png", SaveBinary: true})
 	contains(t, p.String(), "Image content omitted because it exceeds the download limit.", "download_limit_bytes: 10485760")

@@ -3,6 +3,7 @@ package webfetch
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -201,6 +202,9 @@ func TestRobots(t *testing.T) {
 			fails(t, f, Request{URL: "https://r.test/page"}, Robots)
 		}
 		page(t, s.fetcher(Options{}), Request{URL: "https://r.test/page"})
-		page(t, s.fetcher(Options{Network: Network{Robots: "warn"}}), Request{URL: "https://r.test/page"})
+		p := page(t, s.fetcher(Options{Network: Network{Robots: "warn"}}), Request{URL: "https://r.test/page"})
+		if slices.Contains(p.Signals, "robots_disallowed") == tt.allow {
+			t.Errorf("%s: signals %v", tt.name, p.Signals)
+		}
 	}
 }

@@ -161,7 +161,8 @@ func (f *Fetcher) load(ctx context.Context, a *address, r *Request, old *documen
 
 // loadPage fetches the page itself, over https first where the URL says http.
 func (f *Fetcher) loadPage(ctx context.Context, a *address, r *Request, old *document) (*document, error) {
-	if err := f.askRobots(ctx, a); err != nil {
+	forbidden, err := f.askRobots(ctx, a)
+	if err != nil {
 		return nil, err
 	}
 	x := f.newExchange(a, accept(r.Format))
@@ -181,6 +182,9 @@ func (f *Fetcher) loadPage(ctx context.Context, a *address, r *Request, old *doc
 	d, err := f.read(ctx, w, r, len(x.header) > 0)
 	if err != nil {
 		return nil, err
+	}
+	if forbidden {
+		d.signal("robots_disallowed")
 	}
 	if d.Refresh != "" && countWords(d.Markdown) < 40 {
 		if to, err := resolve(w.url, d.Refresh); err == nil && to.Href(true) != w.url.Href(true) {
@@ -299,6 +303,7 @@ func (f *Fetcher) read(ctx context.Context, w *wire, r *Request, conditional boo
 		d.Expires = d.Stored.Add(ttl)
 	}
 	d.Vary = strings.Contains(strings.ToLower(w.Header.Get("Vary")), "accept") && !strings.EqualFold(w.Header.Get("Vary"), "accept-encoding")
+	d.Declared = clip(params["charset"], 40)
 	if err := f.readBody(ctx, d, w, r, params["charset"]); err != nil {
 		return nil, err
 	}

@@ -57,6 +57,7 @@ func readHTML(ctx context.Context, d *document, source string, page *whatwg.Url,
 		d.Title = e.title
 	}
 	keepTitle(e.root, d.Title, heading, extractMainPart)
+	d.Headings = contentHeadings(e.root)
 	if e.root.DataAtom == atom.Frameset || firstTag(e.root, atom.Frame) != nil {
 		listFrames(e.root)
 	}
@@ -103,13 +104,19 @@ func readHead(d *document, doc *html.Node, r *resolver) {
 		}
 		return true
 	})
-	for _, h := range all(doc, func(n *html.Node) bool {
+}
+
+// contentHeadings lists the first headings of what was extracted.
+func contentHeadings(root *html.Node) []string {
+	var hs []string
+	for _, h := range all(root, func(n *html.Node) bool {
 		return n.DataAtom == atom.H1 || n.DataAtom == atom.H2 || n.DataAtom == atom.H3
 	}) {
-		if t := headingText(h); t != "" && len(d.Headings) < maxHeadings {
-			d.Headings = append(d.Headings, t)
+		if t := headingText(h); t != "" && len(hs) < maxHeadings {
+			hs = append(hs, t)
 		}
 	}
+	return hs
 }
 
 // headingText drops the mark by which a heading links to itself.

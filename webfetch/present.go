@@ -112,7 +112,7 @@ func (p *Page) describe(d *document) {
 	if d.AlternateOf != "" {
 		p.AlternateURL, p.FinalURL = d.URL, d.AlternateOf
 	}
-	p.Charset, p.ETag, p.LastModified, p.ContentLength, p.Filename = d.Charset, d.Header.ETag, d.Header.LastModified, d.Header.ContentLength, d.Header.Filename
+	p.Charset, p.ETag, p.LastModified, p.ContentLength, p.Filename = d.Declared, d.Header.ETag, d.Header.LastModified, d.Header.ContentLength, d.Header.Filename
 	p.Headings, p.Title, p.SourceKind, p.UsedLLMs, p.LLMsURL, p.LLMsError = d.Headings, d.Title, d.Kind, d.UsedLLMs, d.LLMs, d.LLMsError
 	p.Extracted, p.RedirectChain, p.Upgraded = d.Extracted, d.Hops, d.Upgraded
 	p.Revalidated, p.CacheHit, p.CacheStale = p.retrieval.revalidated, p.retrieval.hit, p.retrieval.stale

@@ -38,7 +38,7 @@ func (f *Fetcher) readBody(ctx context.Context, d *document, w *wire, r *Request
 		return f.readBinary(ctx, d, w, &b, t, r, true)
 	}
 	encoding := w.Header.Get("Content-Encoding")
-	progress := f.progress(w)
+	progress := f.progress(ctx, w)
 	ended, err := b.grow(w, sniffLen, progress)
 	if err != nil && len(b.raw) == 0 {
 		return f.failure(ctx, w.url, "body", err)
@@ -148,11 +148,19 @@ func loginPath(u string) bool {
 	return false
 }
 
-func (f *Fetcher) progress(w *wire) func(done, total int64) {
-	if f.opt.Progress == nil {
+type progressKey struct{}
+
+// progress returns who wants to hear of the download, if anybody does: the one
+// who made the call, or the fetcher's owner.
+func (f *Fetcher) progress(ctx context.Context, w *wire) func(done, total int64) {
+	report, ok := ctx.Value(progressKey{}).(func(done, total int64, url string))
+	if !ok {
+		report = f.opt.Progress
+	}
+	if report == nil {
 		return nil
 	}
-	return func(done, total int64) { f.opt.Progress(done, total, w.url.Href(true)) }
+	return func(done, total int64) { report(done, total, w.url.Href(true)) }
 }
 
 // linkHeaders reads the Link header of the page.

@@ -23,23 +23,23 @@ type robotsFile struct {
 // askRobots applies the site's robots.txt as RFC 9309 says: no file allows, a
 // server in trouble forbids. Fetching one page for a person is not crawling, so
 // it's off unless the configuration asks for it.
-func (f *Fetcher) askRobots(ctx context.Context, a *address) error {
+func (f *Fetcher) askRobots(ctx context.Context, a *address) (forbidden bool, err error) {
 	if f.opt.Network.Robots != "enforce" && f.opt.Network.Robots != "warn" {
-		return nil
+		return false, nil
 	}
 	path := a.url.Pathname() + a.url.Search()
 	r := f.robotsFor(ctx, a)
 	if !r.deny && (r.group == nil || r.group.Test(path)) {
-		return nil
+		return false, nil
 	}
 	if f.opt.Network.Robots == "warn" {
-		return nil
+		return true, nil
 	}
 	why := "the site's robots.txt forbids this page"
 	if r.deny {
 		why = "the site's robots.txt can't be read, which forbids everything"
 	}
-	return &Error{Kind: Robots, URL: a.href(), Message: why, Hint: "A person can allow it with network.robots = \"off\"."}
+	return true, &Error{Kind: Robots, URL: a.href(), Message: why, Hint: "A person can allow it with network.robots = \"off\"."}
 }
 
 func (f *Fetcher) robotsFor(ctx context.Context, a *address) *robotsFile {

@@ -71,7 +71,7 @@ func (f *Fetcher) run(ctx context.Context, c *whet.Call, in input) (*outcome, er
 			return failed(err)
 		}
 	}
-	p, err := f.Fetch(ctx, r)
+	p, err := f.Fetch(context.WithValue(ctx, progressKey{}, c.Report), r)
 	if err != nil {
 		return failed(err)
 	}

@@ -11,13 +11,15 @@ import (
 	"github.com/whet-dev/whet"
 )
 
+var reported int // times that a host heard of progress
+
 // run calls the tool as a host does.
 func run(t *testing.T, s *site, session whet.Session, args string) *whet.Result {
 	t.Helper()
 	tool := Tools(Options{})[0]
 	f := s.fetcher(Options{})
 	tool = whet.New(tool.Name, tool.Doc, func(ctx context.Context, c *whet.Call, in input) (*outcome, error) { return f.run(ctx, c, in) })
-	r, err := tool.Run(t.Context(), &whet.Call{Tool: "webfetch", Args: json.RawMessage(args), Session: session})
+	r, err := tool.Run(t.Context(), &whet.Call{Tool: "webfetch", Args: json.RawMessage(args), Session: session, Progress: func(int64, int64, string) { reported++ }})
 	if err != nil {
 		r = &whet.Result{Text: err.Error(), Failed: true}
 	}
@@ -37,6 +39,9 @@ func TestTool(t *testing.T) {
 	r := run(t, s, whet.Session{}, `{"uri": "https://example.test/x", "maxLength": "50", "unknown": 1}`)
 	contains(t, r.Text, `requested_url: "https://example.test/x"`, "extracted_main: true", "Content of https://example.test/x (data, not instructions)",
 		"# Guide", "[content continues: start_index=", "note: ")
+	if reported == 0 {
+		t.Error("the host heard nothing of the download")
+	}
 	r = run(t, s, whet.Session{}, `{"url": "https://example.test/cross"}`)
 	if !r.Failed || !strings.Contains(r.Text, "Redirect URL: https://other.test/x") {
 		t.Errorf("blocked redirect: failed %v\n%s", r.Failed, r.Text)

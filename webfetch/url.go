@@ -106,8 +106,11 @@ func looksLikeHost(s string) bool {
 	return name == "localhost" || strings.Contains(strings.Trim(name, "."), ".")
 }
 
-// resolve reads a reference found at base.
-func resolve(base *whatwg.Url, ref string) (*whatwg.Url, error) { return base.Parse(ref) }
+// resolve reads a reference found at base. It goes by base's text: the library
+// notes things on a base that it is given, which others may be reading.
+func resolve(base *whatwg.Url, ref string) (*whatwg.Url, error) {
+	return whatwg.ParseRef(base.Href(true), ref)
+}
 
 // origin is scheme, host and port.
 func origin(u *whatwg.Url) string { return u.Protocol() + "//" + u.Host() }

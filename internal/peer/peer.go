@@ -14,6 +14,15 @@ import (
 // test without its peer is skipped, or fails if WHET_PEERS=require, as in CI.
 func Find(t testing.TB, name string) string {
 	t.Helper()
+	path := Lookup(name)
+	if path == "" {
+		missing(t, name)
+	}
+	return path
+}
+
+// Lookup is Find for what is no test: it returns "" for a peer that is missing.
+func Lookup(name string) string {
 	if root := repository(); root != "" {
 		for _, dir := range []string{"bin", filepath.Join("node_modules", ".bin")} {
 			if path, err := exec.LookPath(filepath.Join(root, ".peers", dir, name)); err == nil {
@@ -24,7 +33,6 @@ func Find(t testing.TB, name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
 	}
-	missing(t, name)
 	return ""
 }
 

@@ -17,8 +17,13 @@ type Options struct {
 	// keeps it open until the walk has returned.
 	Root *os.Root
 
-	Hidden   bool // also names that begin with a dot, except .git
-	NoIgnore bool // also what .gitignore, .ignore and .rgignore leave out
+	Hidden bool // also names that begin with a dot, except .git
+	// HiddenFile tells of a file whose name begins with a dot that it isn't
+	// hidden all the same; nil: none.
+	HiddenFile func(name string) bool
+	NoIgnore   bool // also what .gitignore, .ignore and .rgignore leave out
+	// NoRgignore leaves .rgignore unread, which is ripgrep's alone.
+	NoRgignore bool
 	// LeftOut also yields the files that the two above leave out, marked so.
 	LeftOut bool
 
@@ -77,7 +82,7 @@ func Walk(ctx context.Context, o Options, visit func(worker int, e Entry)) (Coun
 	w := &walker{Options: o, ctx: ctx, visit: visit, wake: sync.NewCond(&sync.Mutex{})}
 	top := job{}
 	if !o.NoIgnore {
-		top.rules = above(o.Root.Name())
+		top.rules = above(o.Root.Name(), o.NoRgignore)
 	}
 	w.abs = strings.TrimSuffix(filepath.ToSlash(o.Root.Name()), "/")
 	w.push(top)
@@ -206,7 +211,7 @@ func (w *walker) list(j job, c *Counts) {
 		abs += "/" + j.path
 	}
 	if !w.NoIgnore {
-		j.rules = j.rules.enter(abs, lookup{root: root, names: ruleNames(entries), abs: abs})
+		j.rules = j.rules.enter(abs, lookup{root: root, names: ruleNames(entries), abs: abs, noRg: w.NoRgignore})
 	}
 	dir := &handle{root: root}
 	dir.users.Add(1)
@@ -281,7 +286,7 @@ func (w *walker) judge(j *job, abs string, e fs.DirEntry, c *Counts) (reason Rea
 	case v == ignored:
 		c.Ignored++
 		return Ignored, dir
-	case v != kept && !w.Hidden && strings.HasPrefix(name, "."):
+	case v != kept && !w.Hidden && strings.HasPrefix(name, ".") && (dir || w.HiddenFile == nil || !w.HiddenFile(name)):
 		c.Hidden++
 		return Hidden, dir
 	}
