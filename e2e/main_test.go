@@ -7,6 +7,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,6 +24,10 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "rpc" { // the plugin's child, see reverse_test.go
 		os.Exit(serveReverse())
+	}
+	flag.Parse()
+	if testing.Short() {
+		return // each test starts at least one agent
 	}
 	code := m.Run()
 	stopServe()
