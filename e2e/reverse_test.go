@@ -108,12 +108,30 @@ var reverseScript = scriptmodel.Script{
 func reverseHome(t *testing.T) (*home, *scriptmodel.Server) {
 	srv := model(t, reverseScript)
 	h := openCodeHome(t, t.TempDir(), srv.URL)
+	plugSelf(h)
+	return h, srv
+}
+
+func plugSelf(h *home) {
 	self, err := os.Executable()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.write(filepath.Join(h.dir, ".config/opencode/plugin/whet.js"), string(opencode.Plugin(self)))
+}
+
+// The server wants a password here, which Go never sees.
+func TestPeerOpenCodeServe(t *testing.T) {
+	s, err := startServe(t, openCode(t), t.TempDir(), reverseScript, func(h *home) {
+		plugSelf(h)
+		h.env = append(h.env, "OPENCODE_SERVER_PASSWORD="+password)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.write(filepath.Join(h.dir, ".config/opencode/plugin/whet.js"), string(opencode.Plugin(self)))
-	return h, srv
+	defer s.cancel()
+	s.prompt(t, "", "plain", "reverse")
+	checkReverse(t, s.model)
 }
 
 // checkReverse: the built-in webfetch is replaced in the root session and in a
