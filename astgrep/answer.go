@@ -18,7 +18,7 @@ type Answer struct {
 	Next     int      `json:"next,omitempty"` // the offset that shows what follows
 	Searched int      `json:"searched"`       // files of the language; 0 if not counted
 	Parsed   int      `json:"parsed"`         // files that the engine got
-	Skipped  skipped  `json:"skipped,omitzero"`
+	Skipped  Skipped  `json:"skipped,omitzero"`
 	Reading  *Reading `json:"reading,omitempty"` // how the pattern was read, if not as it stands
 	Hint     string   `json:"hint,omitempty"`
 	Engine   string   `json:"engine"` // its version
@@ -63,7 +63,7 @@ func (s *searcher) answer(f *finding) (*Answer, error) {
 	}
 	a := &Answer{
 		Files: len(f.count), Total: f.total, Reason: f.reason, Hint: f.hint,
-		Searched: f.seen, Parsed: len(f.files), Skipped: f.skipped, Engine: s.engine.Version,
+		Searched: f.seen, Parsed: len(f.files), Skipped: f.Skipped, Engine: s.engine.Version,
 		Matches: []Match{}, offset: s.q.Offset, note: f.note(), lang: s.lang,
 	}
 	if f.whole {
@@ -243,7 +243,7 @@ func (a *Answer) nothing(b *strings.Builder) {
 	}
 }
 
-func (s skipped) note() string {
+func (s Skipped) note() string {
 	var parts []string
 	list := func(files []string, why string) {
 		if len(files) == 0 {

@@ -22,12 +22,12 @@ import (
 type selection struct {
 	whole bool     // the places themselves: it is to find the files
 	files []string // else these
-	skipped
+	Skipped
 	seen int // files of the language
 }
 
-// skipped are files of the language that the engine would pass by in silence.
-type skipped struct {
+// Skipped are files of the language that the engine would pass by in silence.
+type Skipped struct {
 	Large   []string `json:"large,omitempty"`   // over 3 MB and 200,000 lines
 	NotUTF8 []string `json:"notUtf8,omitempty"` // in another encoding
 }
@@ -93,7 +93,7 @@ type scan struct {
 type worker struct {
 	buf   []byte
 	files []string
-	skipped
+	Skipped
 }
 
 // What the engine passes by: it has a file at most this large or this long.

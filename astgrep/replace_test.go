@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // commit is a plain Commit: all files are looked at, then all are written.
@@ -274,5 +276,62 @@ func TestEditOfChangedFile(t *testing.T) {
 		if _, _, _, err := s.edit("a.js", []byte(now), []rawMatch{m}); err == nil || !strings.Contains(err.Error(), "was changed while it was searched") {
 			t.Errorf("%q: %v", now, err)
 		}
+	}
+}
+
+// What a rewrite makes of real code is what the engine's own --update-all makes
+// of it.
+func TestReplaceAsTheEngineDoes(t *testing.T) {
+	e := engine(t)
+	for _, tt := range []struct{ lang, module, sub, pattern, rewrite string }{
+		{"typescript", "rxjs", "src", "$A($$$B)", "wrap($A, $$$B)"},
+		{"typescript", "rxjs", "src", "if ($C) { $$$B }", "if (!($C)) {\n  $$$B\n}"},
+		{"typescript", "rxjs", "src", "return $X", "return (\n  $X\n)"},
+		{"swift", "@capacitor/ios", "Capacitor", "$A.$B($$$C)", "$A.x.$B($$$C)"},
+		{"java", "@capacitor/android", "capacitor/src", "$A.$M($$$B)", "$A.nested.$M($$$B)"},
+		{"python", "node-gyp", "gyp", "if $C: $$$B", "while $C: $$$B"},
+	} {
+		t.Run(tt.lang+" "+tt.pattern, func(t *testing.T) {
+			dir, files := corpus(t, tt.lang, tt.module, tt.sub)
+			theirs := t.TempDir()
+			if err := os.CopyFS(theirs, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			w := workspaceFor(t, e, theirs)
+			if _, err := w.run(t.Context(), nil, "run", "--lang="+tt.lang, "--pattern="+tt.pattern, "--rewrite="+tt.rewrite, "--update-all", "."); err != nil {
+				t.Fatal(err)
+			}
+			q := Query{Dir: dir, Lang: tt.lang, Pattern: tt.pattern, Rewrite: &tt.rewrite}
+			s, err := begin(e, &q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.close()
+			f, err := s.find(t.Context(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := s.plan(f)
+			if err != nil || r.Total == 0 {
+				t.Fatalf("%v, %v", r, err)
+			}
+			if err := commit(t.Context(), r.edits); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range files {
+				ours, engines := read(t, dir, name), read(t, theirs, name)
+				if tt.lang == "python" { // but for the bodies, which stay on their own lines
+					ours, engines = strings.Join(strings.Fields(ours), " "), strings.Join(strings.Fields(engines), " ")
+				}
+				// The semicolon of a statement stays here and goes there.
+				if tt.pattern == "return $X" {
+					ours, engines = strings.ReplaceAll(ours, ";", ""), strings.ReplaceAll(engines, ";", "")
+				}
+				if ours != engines {
+					t.Fatalf("%s: %s", name, cmp.Diff(engines, ours))
+				}
+			}
+			t.Logf("%d replacements in %d files, %d nested", r.Total, r.Files, r.Nested)
+		})
 	}
 }

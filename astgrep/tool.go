@@ -23,8 +23,8 @@ type Deps struct {
 	// path within it, with slashes, "" for the root itself. A path that may not
 	// or can't be searched is an error for the model.
 	Locate func(tool string, s whet.Session, path string) (root, rel string, err error)
-	// Commit writes all edits, or none and says why.
-	Commit func(ctx context.Context, s whet.Session, edits []Edit) error
+	// Commit writes all edits of a call, or none and says why.
+	Commit func(ctx context.Context, c *whet.Call, edits []Edit) error
 }
 
 // Tools returns ast_grep_search and ast_grep_replace.
@@ -100,7 +100,7 @@ func (t *tools) replace(ctx context.Context, c *whet.Call, in replaceInput) (*Re
 	}
 	o := ReplaceOptions{Apply: in.DryRun != nil && !*in.DryRun, Expect: in.Expect}
 	if o.Apply {
-		o.Commit = func(ctx context.Context, edits []Edit) error { return t.Commit(ctx, c.Session, edits) }
+		o.Commit = func(ctx context.Context, edits []Edit) error { return t.Commit(ctx, c, edits) }
 	}
 	r, err := Replace(ctx, e, q, o)
 	return r, named(c.Tool, err)

@@ -18,7 +18,7 @@ func call(t *testing.T, o astgrep.Options, dir, tool, args string) *whet.Result 
 	t.Helper()
 	kit := &whet.Kit{Tools: astgrep.Tools(o, astgrep.Deps{
 		Locate: search.Locate,
-		Commit: func(_ context.Context, _ whet.Session, edits []astgrep.Edit) error {
+		Commit: func(_ context.Context, _ *whet.Call, edits []astgrep.Edit) error {
 			for _, e := range edits {
 				if err := os.WriteFile(e.Path, e.New, 0o644); err != nil {
 					return err

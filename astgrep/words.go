@@ -48,7 +48,7 @@ func (r reading) needles(lang language) (out []needle) {
 			case !c.token():
 				afterMulti = false
 			case tokens && !afterMulti && isKind(c.kind):
-				out = add(out, c.kind, false)
+				out = add(out, c.kind, lang.whole)
 			}
 			collect(c)
 		}
@@ -66,12 +66,12 @@ func isComment(kind string) bool { return strings.Contains(kind, "comment") }
 
 // add adds the words of text: the whole of it unless the engine may have
 // printed it another way than it stands in the pattern.
-func add(out []needle, text string, identifier bool) []needle {
+func add(out []needle, text string, whole bool) []needle {
 	for word := range strings.FieldsSeq(text) {
 		if len(word) < 2 || slices.ContainsFunc(out, func(n needle) bool { return string(n.text) == word }) {
 			continue
 		}
-		out = append(out, needle{[]byte(word), identifier && word == text})
+		out = append(out, needle{[]byte(word), whole && word == text})
 	}
 	return out
 }

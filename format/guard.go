@@ -99,6 +99,27 @@ func (g *guard) before(_ context.Context, c *whet.Call) error {
 	})
 }
 
+// Remember keeps the text that each of the files had before the call, by its
+// absolute path: for a tool of ours that edits files which its arguments don't
+// name. It is to be called before the files are written.
+func Remember(c *whet.Call, before map[string][]byte) error {
+	var snaps []snapshot
+	for path, text := range before {
+		if len(snaps) == maxBefore || len(text) > maxSize {
+			continue
+		}
+		kept, err := keep(text)
+		if err != nil {
+			return err
+		}
+		snaps = append(snaps, snapshot{c.ID, path, kept})
+	}
+	return whet.Update(c.Session, "format", func(m *memory) error {
+		m.Before = last(append(m.Before, snaps...), maxBefore)
+		return nil
+	})
+}
+
 // editing reports whether calls of the tool may change files.
 func editing(tool string) bool {
 	switch tool {

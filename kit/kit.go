@@ -13,6 +13,7 @@ import (
 	"github.com/whet-dev/whet/applypatch"
 	"github.com/whet-dev/whet/astgrep"
 	"github.com/whet-dev/whet/config"
+	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/kit/guards"
 	"github.com/whet-dev/whet/search"
 	"github.com/whet-dev/whet/webfetch"
@@ -62,16 +63,21 @@ func tools(c Config) []whet.Tool {
 	)
 }
 
-// commit writes the edits of a rewrite as those of a patch are written.
-func commit(ctx context.Context, s whet.Session, edits []astgrep.Edit) error {
-	w, err := applypatch.Open(s.Dir, s.Roots()...)
+// commit writes the edits of a rewrite as those of a patch are written, and
+// lets the formatter know what the files held: of an edited file it formats
+// only what has changed.
+func commit(ctx context.Context, c *whet.Call, edits []astgrep.Edit) error {
+	w, err := applypatch.Open(c.Session.Dir, c.Session.Roots()...)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
 	changes := make([]applypatch.Change, len(edits))
+	before := map[string][]byte{}
 	for i, e := range edits {
 		changes[i] = applypatch.Change{Path: e.Path, Old: e.Old, New: e.New}
+		before[e.Path] = e.Old
 	}
+	_ = format.Remember(c, before) // without it the formatter looks at the last commit
 	return applypatch.Commit(ctx, w, changes, applypatch.CommitOptions{Journal: applypatch.Journal()})
 }

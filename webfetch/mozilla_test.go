@@ -2,27 +2,23 @@ package webfetch
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
 
 	"golang.org/x/net/html"
+
+	"github.com/whet-dev/whet/internal/peer"
 )
 
 // TestPeerPages holds the whole choice of content, not only the search for an
 // article, to what Mozilla expects of its test pages. They are other people's
-// articles: the test runs where bench/webfetch has downloaded the module that
-// carries them.
+// articles, so they are not here but in a module that scripts/peers downloads.
 func TestPeerPages(t *testing.T) {
-	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
-	if err != nil {
-		t.Skip(err)
-	}
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(cache)), "codeberg.org", "readeck", "go-readability", "v2@*", "test-pages", "*", "source.html"))
+	files, err := filepath.Glob(filepath.Join(peer.GoModule(t, "codeberg.org/readeck/go-readability/v2@v2.1.3"), "test-pages", "*", "source.html"))
 	if err != nil || len(files) == 0 {
-		t.Skip("Mozilla's pages are not here; go run ./bench/webfetch downloads them")
+		t.Fatalf("the module has no test pages: %v", err)
 	}
 	sum, how, empty := 0.0, map[string]int{}, 0
 	for _, f := range files {

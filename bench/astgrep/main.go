@@ -31,20 +31,20 @@ import (
 // word that a file could lack.
 var patterns = map[string][]string{
 	"typescript": {
-		"new InvalidAddressError($$$A)", "useSyncExternalStore($$$A)", "Symbol.for($A)", "console.log($$$A)", "throw new $E($$$A)",
-		"$P.then($F)", "await $F($$$A)", "import { $$$I } from $M", "if ($C) { return $X }", "($P) => $B",
+		"new InvalidAddressError($$$A)", "Symbol.for($A)", "console.log($$$A)", "throw new $E($$$A)",
+		"$P.then($F)", "await $F($$$A)", "if ($C) { return $X }", "($P) => $B",
 	},
 	"go": {
-		"tls.Dial($$$A)", "sync.Pool{$$$A}", "strings.NewReplacer($$$A)", "defer $M.Unlock()", "go func() { $$$B }()",
-		"errors.New($A)", "switch $X := $Y.(type) { $$$C }", "if err != nil { return $X, err }", "for $I := range $N { $$$B }", "$A = append($A, $$$B)",
+		"sync.Pool{$$$A}", "strings.NewReplacer($$$A)", "defer $M.Unlock()", "go func() { $$$B }()",
+		"errors.New($A)", "switch $X := $Y.(type) { $$$C }", "if err != nil { return $X, err }", "$A = append($A, $$$B)",
 	},
 	"python": {
-		"setattr($O, $N, $V)", "hashlib.sha256($A)", "warnings.warn($$$A)", "print($$$A)", "raise ValueError($$$A)",
-		"isinstance($A, $B)", "yield $X", "with $C as $N: $$$B", "if $C: return $X", "$A = $B",
+		"hashlib.sha256($A)", "setattr($O, $N, $V)", "warnings.warn($$$A)", "raise ValueError($$$A)",
+		"yield $X", "isinstance($A, $B)", "if $C: return $X", "$A = $B",
 	},
 	"rust": {
-		"std::mem::transmute($A)", "tokio::spawn($A)", "unreachable!($$$A)", "println!($$$A)", "$X.expect($M)",
-		"$X.unwrap()", "match $X { $$$A }", "unsafe { $$$B }", "let $A = $B;", "$F($A)",
+		"std::mem::transmute($A)", "tokio::spawn($A)", "unreachable!($$$A)", "$X.expect($M)",
+		"unsafe { $$$B }", "$X.unwrap()", "let $A = $B;", "$F($A)",
 	},
 }
 

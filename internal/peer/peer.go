@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -42,6 +43,21 @@ func Module(t testing.TB, name string) string {
 	dir := filepath.Join(repository(), ".peers", "node_modules", filepath.FromSlash(name))
 	if _, err := os.Stat(filepath.Join(dir, "package.json")); err != nil {
 		missing(t, name)
+	}
+	return dir
+}
+
+// GoModule returns the directory of a Go module, "path@version", that
+// scripts/peers has put into the module cache for its data.
+func GoModule(t testing.TB, module string) string {
+	t.Helper()
+	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(strings.TrimSpace(string(cache)), filepath.FromSlash(module))
+	if _, err := os.Stat(dir); err != nil {
+		missing(t, module)
 	}
 	return dir
 }

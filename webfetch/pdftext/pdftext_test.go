@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/whet-dev/whet/internal/peer"
 )
 
 // build writes a file of the given objects, the first of them the catalog.
@@ -179,20 +181,15 @@ func FuzzExtract(f *testing.F) {
 
 // TestPeerPdftotext compares with poppler on a document set by groff.
 func TestPeerPdftotext(t *testing.T) {
-	if _, err := exec.LookPath("pdftotext"); err != nil {
-		t.Skip("pdftotext is not installed")
-	}
-	if _, err := exec.LookPath("groff"); err != nil {
-		t.Skip("groff is not installed")
-	}
-	c := exec.Command("groff", "-Tpdf", "-ms")
+	pdftotext, groff := peer.Find(t, "pdftotext"), peer.Find(t, "groff")
+	c := exec.Command(groff, "-Tpdf", "-ms")
 	c.Stdin = strings.NewReader(".TL\nA title\n.NH\nFirst\n.PP\n" + strings.Repeat("The office waffles on, fluffily, about many things at once.\n", 60) +
 		".NH\nSecond\n.PP\n" + strings.Repeat("Another paragraph with numbers 1, 2 and 3.\n", 60))
 	file, err := c.Output()
 	if err != nil {
-		t.Skipf("groff: %v", err)
+		t.Fatalf("groff: %v", err)
 	}
-	c = exec.Command("pdftotext", "-", "-")
+	c = exec.Command(pdftotext, "-", "-")
 	c.Stdin = bytes.NewReader(file)
 	want, err := c.Output()
 	if err != nil {
