@@ -24,6 +24,8 @@ import (
 	"github.com/whet-dev/whet/internal/scriptmodel"
 )
 
+const password = "correct horse"
+
 // openCodeEnv keeps OpenCode off the network.
 var openCodeEnv = []string{
 	"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
@@ -91,7 +93,27 @@ var (
 func theServe(t *testing.T) *serve {
 	t.Helper()
 	bin, whet := openCode(t), whetBinary(t)
-	serveOnce.Do(func() { sharedServe, serveErr = startServe(t, bin, whet) })
+	serveOnce.Do(func() {
+		page := webPage()
+		dir, err := os.MkdirTemp("", "whet-e2e-opencode")
+		if err != nil {
+			serveErr = err
+			return
+		}
+		sharedServe, serveErr = startServe(t, bin, dir, openCodeScript(dir, page.URL), func(h *home) {
+			h.write("opencode.json", strings.Replace(h.read("opencode.json"), "{", fmt.Sprintf(
+				`{"mcp": {"other": {"type": "local", "command": [%q, "mcp"], "environment": {"WHET_CONFIG_CONTENT": "{\"loopGuard\": {\"enabled\": false}}"}}},`, whet), 1))
+			h.run(t, nil, whet, "install", "opencode", "--yes")
+		})
+		if serveErr == nil {
+			stop := sharedServe.cancel
+			sharedServe.cancel = func() {
+				stop()
+				page.Close()
+				_ = os.RemoveAll(dir)
+			}
+		}
+	})
 	if serveErr != nil {
 		t.Fatal(serveErr)
 	}
@@ -99,21 +121,22 @@ func theServe(t *testing.T) *serve {
 	return sharedServe
 }
 
-func startServe(t *testing.T, bin, whet string) (*serve, error) {
-	dir, err := os.MkdirTemp("", "whet-e2e-opencode")
-	if err != nil {
-		return nil, err
-	}
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// webPage is a site with one page.
+func webPage() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprintf(w, "<html><head><title>The page</title></head><body><nav>MENU</nav><article><h1>The page</h1><p>%s of <b>text</b> that says something worth reading.</p></article></body></html>", r.URL.Path)
 	}))
-	srv, err := scriptmodel.Start(openCodeScript(dir, page.URL))
+}
+
+// startServe starts OpenCode in a home whose plugin install has put there.
+func startServe(t *testing.T, bin, dir string, script scriptmodel.Script, install func(*home)) (*serve, error) {
+	srv, err := scriptmodel.Start(script)
 	if err != nil {
 		return nil, err
 	}
 	s := &serve{home: openCodeHome(t, dir, srv.URL), model: srv, done: make(chan struct{})}
-	s.run(t, nil, whet, "install", "opencode", "--yes")
+	install(s.home)
 	ctx, cancel := context.WithCancel(context.Background())
 	// The shell ends OpenCode when its own input ends: with this process.
 	cmd := exec.CommandContext(ctx, "sh", "-c", `"$@" </dev/null & p=$!; cat >/dev/null; kill -9 $p`, "sh",
@@ -148,8 +171,6 @@ func startServe(t *testing.T, bin, whet string) (*serve, error) {
 		}
 		log.Close()
 		_ = srv.Close()
-		page.Close()
-		_ = os.RemoveAll(dir)
 	}
 	address := make(chan string, 1)
 	go func() {
@@ -208,6 +229,7 @@ func (s *serve) call(method, path string, in, out any) error {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	req.SetBasicAuth("opencode", password) // for the server that wants one
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err

@@ -108,12 +108,16 @@ var reverseScript = scriptmodel.Script{
 func reverseHome(t *testing.T) (*home, *scriptmodel.Server) {
 	srv := model(t, reverseScript)
 	h := openCodeHome(t, t.TempDir(), srv.URL)
+	plugSelf(h)
+	return h, srv
+}
+
+func plugSelf(h *home) {
 	self, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	h.write(filepath.Join(h.dir, ".config/opencode/plugin/whet.js"), string(opencode.Plugin(self)))
-	return h, srv
 }
 
 // checkReverse: the built-in webfetch is replaced in the root session and in a

@@ -18,7 +18,7 @@ func gofmt(_ context.Context, _, text string) (string, error) {
 }
 
 // shfmt formats as .editorconfig says, with the properties that shfmt's own
-// command reads.
+// command reads, but for keep_padding, which is on its way out there.
 func shfmt(_ context.Context, path, text string) (string, error) {
 	props, err := editorconfig.Find(path, []string{"shell"})
 	if err != nil {
@@ -51,7 +51,6 @@ func shfmt(_ context.Context, path, text string) (string, error) {
 		syntax.BinaryNextLine(is("binary_next_line")),
 		syntax.SwitchCaseIndent(is("switch_case_indent")),
 		syntax.SpaceRedirects(is("space_redirects")),
-		syntax.KeepPadding(is("keep_padding")),
 		syntax.FunctionNextLine(is("function_next_line")),
 		syntax.Minify(is("minify")),
 	).Print(&b, f)

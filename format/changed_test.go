@@ -2,11 +2,11 @@ package format_test
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,53 +15,50 @@ import (
 
 // A corpus is real files that a formatter would change in many places.
 type corpus struct {
-	real   string // whose project it is
-	files  string // glob
-	edits  int
-	spoil  bool // they are well formatted: spoil them first
-	ending string
+	real  string // whose project it is
+	files string // glob
+	edits int
+	spoil bool // they are well formatted: spoil them first
 }
 
+// Of 500 one-line edits in badly formatted real files at least 98 in 100 can be
+// formatted alone, and verified; the others are left as they are.
 func TestPeerChangedLines(t *testing.T) {
-	goroot := runtime.GOROOT()
-	npm := filepath.Join(repo(t), ".peers", "node_modules")
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	goroot := strings.TrimSpace(string(out))
+	npm := filepath.Join("..", ".peers", "node_modules")
 	var done, verified int
 	for _, c := range []corpus{
-		{real: "gofmt", files: filepath.Join(goroot, "src/net/http/*.go"), edits: 230, spoil: true},
+		{real: "gofmt", files: filepath.Join(goroot, "src/net/http/*.go"), edits: 310, spoil: true},
 		{real: "shfmt", files: filepath.Join(goroot, "src/*.bash"), edits: 100},
-		{real: "clang-format", files: "/usr/include/*.h", edits: 60},
-		{real: "oxfmt", files: filepath.Join(npm, "*/*/*.js"), edits: 60},
 		{real: "prettier", files: filepath.Join(npm, "*/*/*.js"), edits: 50},
-		{real: "black", files: "/usr/lib/python3*/*.py", edits: 20},
+		{real: "clang-format", files: "/usr/include/*.h", edits: 25},
+		{real: "oxfmt", files: filepath.Join(npm, "*/*/*.js"), edits: 10},
+		{real: "black", files: "/usr/lib/python3*/*.py", edits: 5},
 	} {
 		t.Run(c.real, func(t *testing.T) {
 			d, v := c.run(t)
-			t.Logf("%d of %d verified", v, d)
+			t.Logf("%d of %d", v, d)
 			done, verified = done+d, verified+v
 		})
 	}
 	t.Logf("%d of %d one-line edits were verified", verified, done)
-}
-
-func repo(t *testing.T) string {
-	wd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
+	if verified*100 < done*98 {
+		t.Errorf("only %d of %d one-line edits were verified, want 98 in 100", verified, done)
 	}
-	return filepath.Dir(wd)
 }
 
 func (c corpus) run(t *testing.T) (done, verified int) {
-	var r real
-	for _, x := range reals {
-		if x.name == c.real {
-			r = x
-		}
-	}
-	names, _ := filepath.Glob(c.files)
-	rnd := rand.New(rand.NewPCG(1, 2))
+	r := reals[slices.IndexFunc(reals, func(r real) bool { return r.name == c.real })]
 	root, e := r.make(t, "")
-	moved := 0
+	names, err := filepath.Glob(c.files)
+	if err != nil || len(names) == 0 {
+		t.Skipf("there are no files %s, %v", c.files, err)
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
 	for tries := 0; done < c.edits && tries < 5*c.edits; tries++ {
 		b, err := os.ReadFile(names[rnd.IntN(len(names))])
 		if err != nil || len(b) > 60000 || len(b) < 300 {
@@ -72,45 +69,23 @@ func (c corpus) run(t *testing.T) (done, verified int) {
 			before = spoil(rnd, before)
 		}
 		after := edit(rnd, before)
-		if after == before {
-			continue
-		}
 		put(t, filepath.Join(root.Name(), r.file), after)
 		o, err := e.Format(t.Context(), format.Edit{Root: root, Name: r.file, Before: []byte(before)})
-		if failure := (*format.Failure)(nil); errors.As(err, &failure) {
-			continue
-		}
-		if err == format.ErrSkipped {
-			continue
-		}
-		if err != nil {
+		failure := (*format.Failure)(nil)
+		switch {
+		case after == before || errors.As(err, &failure) || errors.Is(err, format.ErrSkipped):
+			continue // the edit broke the program, or there is nothing to format
+		case err != nil:
 			t.Fatal(err)
 		}
 		done++
-		if o.Unverified {
-			t.Logf("UNVERIFIED %s", diffOf(before, after))
-			if get(t, root, r.file) != after {
-				t.Fatal("unverified and yet written")
-			}
-			continue
-		}
-		verified++
-		for _, l := range o.Lines {
-			moved += l.Last - l.First + 1
+		if !o.Unverified {
+			verified++
+		} else if got := get(t, root, r.file); got != after {
+			t.Fatalf("not verified, and yet written: %q", got)
 		}
 	}
-	t.Logf("%d lines moved", moved)
 	return done, verified
-}
-
-func diffOf(a, b string) string {
-	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
-	for i := range x {
-		if i >= len(y) || x[i] != y[i] {
-			return fmt.Sprintf("line %d: %q -> %q", i+1, x[i], y[min(i, len(y)-1)])
-		}
-	}
-	return ""
 }
 
 // spoil changes white space in many lines.

@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // A Command is a program as a host's configuration names it: words, or one line
@@ -33,14 +34,14 @@ func commandOf(v any) (c Command, ok bool) {
 	return c, line != ""
 }
 
-var shellLine = regexp.MustCompile(`^(?:"([^"]+)"|'([^']+)'|([^ "']+)) (hook [a-z-]+)$`)
+var shellLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:"([^"]+)"|'([^']+)'|([^ "']+)) (hook [a-z-]+)$`) })
 
 // parts splits the command into the program and what it is told.
 func (c Command) parts() (program, told string) {
 	if len(c.Words) > 0 {
 		return c.Words[0], strings.Join(c.Words[1:], " ")
 	}
-	if m := shellLine.FindStringSubmatch(c.Shell); m != nil {
+	if m := shellLine().FindStringSubmatch(c.Shell); m != nil {
 		return m[1] + m[2] + m[3], m[4]
 	}
 	return c.Shell, ""
@@ -68,12 +69,12 @@ func (c Command) isWhet() bool {
 	return name == "whet" && (told == "mcp" || strings.HasPrefix(told, "hook "))
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })
 
 // quoteShell quotes a word for the shells that run hooks.
 func quoteShell(goos, word string) string {
 	switch {
-	case plainWord.MatchString(word):
+	case plainWord().MatchString(word):
 		return word
 	case goos != "windows" && strings.ContainsAny(word, "\"$`\\!"):
 		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

@@ -29,9 +29,9 @@ func TestScript(t *testing.T) {
 			e.Values["model"] = &holder{}
 			e.Setenv("HOME", filepath.Join(e.WorkDir, ".home"))
 			e.Setenv("WHET_STATE", filepath.Join(e.WorkDir, ".state"))
-			e.Setenv("PEER_AST_GREP", filepath.Dir(peer.Lookup("ast-grep")))
 			bin, _, _ := strings.Cut(e.Getenv("PATH"), string(os.PathListSeparator))
 			e.Setenv("BIN", bin) // where whet is, and nothing else
+			e.Setenv("PEER_AST_GREP", filepath.Dir(peer.Lookup("ast-grep")))
 			return nil
 		},
 	})

@@ -75,7 +75,7 @@ func setup(c *cobra.Command, yes bool) error {
 		if err := agree(c, yes); err != nil {
 			return err
 		}
-		if err := installTools(c, npm, dir, missing); err != nil {
+		if err := npmInstall(c, npm, dir, missing); err != nil {
 			return err
 		}
 	}
@@ -103,10 +103,10 @@ func agree(c *cobra.Command, yes bool) error {
 	return nil
 }
 
-// installTools lets npm do it. The package.json keeps npm from looking for a project
+// npmInstall lets npm do it. The package.json keeps npm from looking for a project
 // in the folders above; npm itself replaces a package only when the new one is
 // there whole.
-func installTools(c *cobra.Command, npm, dir string, missing []helper) error {
+func npmInstall(c *cobra.Command, npm, dir string, missing []helper) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the folder for tools: %w", err)
 	}

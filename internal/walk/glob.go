@@ -115,9 +115,7 @@ func literalEnds(pattern string) (head, tail string) {
 	if i := strings.LastIndexAny(pattern, meta); i >= 0 && !strings.Contains(pattern, "{") {
 		tail = pattern[i+1:]
 	}
-	if strings.HasSuffix(head, "/") {
-		head = head[:len(head)-1] // a/**/b matches a/b, and a/** a/x
-	}
+	head = strings.TrimSuffix(head, "/") // a/**/b matches a/b, and a/** a/x
 	if pattern[len(head):] != "" && strings.HasPrefix(tail, "/") {
 		tail = tail[1:]
 	}

@@ -60,6 +60,9 @@ func parseRule(line string) (r rule, ok bool) {
 		r.dirOnly = true
 		line = strings.TrimSuffix(rest, `\`) // an escaped slash is a slash
 	}
+	if line == "" && r.negated {
+		line = "**" // ripgrep takes a lone ! for everything
+	}
 	if !anchored && !strings.Contains(line, "/") {
 		line = "**/" + strings.TrimPrefix(line, "**/")
 	}
