@@ -8,12 +8,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"go/build"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	"github.com/whet-dev/whet/internal/measure"
@@ -48,14 +48,14 @@ func run(ctx context.Context, w io.Writer, dirs []string) error {
 	b := &bench{ctx: ctx, w: w, rg: rg, whet: whet, home: scratch}
 	fmt.Fprintf(w, "%s\n\n", measure.Machine())
 	if len(dirs) == 0 {
-		dirs = []string{filepath.Join(runtime.GOROOT(), "src")}
+		dirs = []string{filepath.Join(build.Default.GOROOT, "src")}
 	}
 	for _, dir := range dirs {
 		if err := b.tree(dir); err != nil {
 			return err
 		}
 	}
-	return b.small(filepath.Join(runtime.GOROOT(), "src", "net"))
+	return b.small(filepath.Join(build.Default.GOROOT, "src", "net"))
 }
 
 // ripgrep returns the rg that scripts/peers installs, or the one on PATH.
