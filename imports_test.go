@@ -20,7 +20,7 @@ var layers = [][]string{
 	{"."}, // the kernel
 	{"internal/atomicfile", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk"},
 	{"format", "loop", "search"}, // features: they don't know each other
-	{"agent"},
+	{"agent", "task"},
 	{"config"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc"},
