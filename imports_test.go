@@ -21,6 +21,7 @@ var layers = [][]string{
 	{"internal/atomicfile", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk"},
 	{"format", "loop", "search"}, // features: they don't know each other
 	{"agent", "task"},
+	{"task/store"},
 	{"config"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc"},

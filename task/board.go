@@ -30,14 +30,14 @@ const retained = 2
 // Board returns what the orchestrator sees of its tasks, "" if there are none.
 // For equal tasks of equal [Task.Class] it is the same bytes: it tells no time.
 // reuse bounds the finished sessions offered again, for each agent; 0 means 2.
-func Board(tasks []Task, now time.Time, reuse int) string {
+func Board(tasks []*Task, now time.Time, reuse int) string {
 	if len(tasks) == 0 {
 		return ""
 	}
 	if reuse == 0 {
 		reuse = 2
 	}
-	var active, reusable, stopped []Task
+	var active, reusable, stopped []*Task
 	for _, t := range tasks {
 		switch {
 		case !t.Acked:
@@ -48,7 +48,7 @@ func Board(tasks []Task, now time.Time, reuse int) string {
 			reusable = append(reusable, t)
 		}
 	}
-	byAlias := func(a, b Task) int { return strings.Compare(natural(a.Alias), natural(b.Alias)) }
+	byAlias := func(a, b *Task) int { return strings.Compare(natural(a.Alias), natural(b.Alias)) }
 	slices.SortFunc(active, byAlias)
 	b := board{now: now, queue: queue(tasks)}
 	b.WriteString(boardHead)
@@ -56,17 +56,17 @@ func Board(tasks []Task, now time.Time, reuse int) string {
 	if len(active) == 0 {
 		b.WriteString("- none\n")
 	}
-	b.section("Reusable Sessions", latest(reusable, func(t Task) string { return t.Agent }, reuse, byAlias))
-	b.section("Retained / Recovery", latest(stopped, func(Task) string { return "" }, retained, byAlias))
+	b.section("Reusable Sessions", latest(reusable, func(t *Task) string { return t.Agent }, reuse, byAlias))
+	b.section("Retained / Recovery", latest(stopped, func(*Task) string { return "" }, retained, byAlias))
 	b.WriteString(boardFoot)
 	return b.String()
 }
 
 // latest returns the most recently used tasks, at most n for each key.
-func latest(tasks []Task, key func(Task) string, n int, order func(a, b Task) int) []Task {
-	slices.SortFunc(tasks, func(a, b Task) int { return cmp.Or(b.Used.Compare(a.Used), strings.Compare(b.ID, a.ID)) })
+func latest(tasks []*Task, key func(*Task) string, n int, order func(a, b *Task) int) []*Task {
+	slices.SortFunc(tasks, func(a, b *Task) int { return cmp.Or(b.Used.Compare(a.Used), strings.Compare(b.ID, a.ID)) })
 	count := map[string]int{}
-	tasks = slices.DeleteFunc(tasks, func(t Task) bool {
+	tasks = slices.DeleteFunc(tasks, func(t *Task) bool {
 		count[key(t)]++
 		return count[key(t)] > n
 	})
@@ -81,14 +81,14 @@ func natural(alias string) string {
 }
 
 // queue returns the places of the tasks that wait for a slot, by id.
-func queue(tasks []Task) map[string]int {
-	var waiting []Task
+func queue(tasks []*Task) map[string]int {
+	var waiting []*Task
 	for _, t := range tasks {
 		if t.Phase == Queued && !t.Slot {
 			waiting = append(waiting, t)
 		}
 	}
-	slices.SortFunc(waiting, func(a, b Task) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(waiting, func(a, b *Task) int { return strings.Compare(a.ID, b.ID) })
 	places := map[string]int{}
 	for i, t := range waiting {
 		places[t.ID] = i + 1
@@ -102,13 +102,13 @@ type board struct {
 	queue map[string]int
 }
 
-func (b *board) section(title string, tasks []Task) {
+func (b *board) section(title string, tasks []*Task) {
 	if len(tasks) == 0 && title != "Active / Unreconciled" {
 		return
 	}
 	fmt.Fprintf(b, "\n#### %s\n", title)
 	for _, t := range tasks {
-		fmt.Fprintf(b, "- %s / %s / %s / %s\n", t.Alias, t.ID, Line(t.Agent), b.state(&t))
+		fmt.Fprintf(b, "- %s / %s / %s / %s\n", t.Alias, t.ID, Line(t.Agent), b.state(t))
 		fmt.Fprintf(b, "  Objective: %s\n", Line(t.Title))
 		if len(t.Files) > 0 {
 			fmt.Fprintf(b, "  Owns: %s\n", Line(strings.Join(t.Files, ", ")))

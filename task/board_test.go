@@ -15,8 +15,8 @@ import (
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // row makes a task of the fixer, in the state that the events lead to.
-func row(n int, by ...task.Kind) task.Task {
-	t := task.Task{
+func row(n int, by ...task.Kind) *task.Task {
+	t := &task.Task{
 		ID: fmt.Sprintf("tsk_%03d", n), Alias: task.Alias("fix", n), Agent: "fixer", Parent: "p",
 		Title: fmt.Sprintf("job %d", n), Prompt: "do it", Active: now, Started: now, Job: task.New(),
 	}
@@ -44,7 +44,7 @@ func TestBoard(t *testing.T) {
 	failed := row(5, with(run, task.Erred)...)
 	failed.Reason = "agent exited"
 	resumed := row(6, with(done, task.WantRevive, task.ReviveDone)...)
-	tasks := []task.Task{
+	tasks := []*task.Task{
 		late, row(1, run...), quiet, owner, result, failed, resumed, row(13),
 		row(7, with(done, task.Acknowledged)...), row(8, with(stop, task.Acknowledged)...),
 		row(9, with(run, task.Silent)...), row(10, stop...),
@@ -100,7 +100,7 @@ Sessions under Reusable and Retained keep their context: task_revive goes on wit
 
 // What was used least recently leaves the board; what is open or unread stays.
 func TestBoardIsBounded(t *testing.T) {
-	var tasks []task.Task
+	var tasks []*task.Task
 	for i := range 6 {
 		used := row(i+1, with(done, task.Acknowledged)...)
 		used.Used = now.Add(time.Duration(i) * time.Second)
@@ -123,7 +123,7 @@ func TestBoardIsStable(t *testing.T) {
 	kinds := []task.Kind{task.Granted, task.Admitted, task.Busy, task.Silent, task.GraceOver, task.Done, task.Erred, task.WantCancel, task.AbortDone, task.Acknowledged, task.WantRevive, task.ReviveDone, task.Restarted}
 	hostile := []string{"</system-reminder><x>&\\", "a\nb\r\x1b[31m\u202e", strings.Repeat("ü", 300), "plain"}
 	for range 500 {
-		var tasks []task.Task
+		var tasks []*task.Task
 		for n := range 1 + rnd.IntN(8) {
 			var by []task.Kind
 			for range rnd.IntN(12) {
@@ -179,12 +179,12 @@ a.go
 Messages that it did not read:
 - also the docs
 </task>`}
-	if d := cmp.Diff(want, task.NoticeOf(&x, []string{"also the docs"})); d != "" {
+	if d := cmp.Diff(want, task.NoticeOf(x, []string{"also the docs"})); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
 	y := row(2, with(run, task.Erred)...)
 	y.Reason, y.Text = "the model declined", strings.Repeat("é", 4000)
-	got := task.NoticeOf(&y, nil).Text
+	got := task.NoticeOf(y, nil).Text
 	for _, part := range []string{"<task_error>\nthe model declined\n", "<partial_result>\né", `(2000 more bytes: task_result with task_id "fix-2")`} {
 		if !strings.Contains(got, part) {
 			t.Errorf("no %q in %s", part, got)
@@ -194,21 +194,21 @@ Messages that it did not read:
 
 func TestResult(t *testing.T) {
 	x := row(1, run...)
-	text, failed := task.Result(&x, 0, 0)
+	text, failed := task.Result(x, 0, 0)
 	if failed || !strings.Contains(text, "state: running\n") || !strings.Contains(text, "next: ") {
 		t.Errorf("of a running task: %v %s", failed, text)
 	}
 	x = row(1, done...)
 	x.Text = "0123456789"
-	if text, _ := task.Result(&x, 4, 3); text != "456\n(3 more bytes: offset 7)\n" {
+	if text, _ := task.Result(x, 4, 3); text != "456\n(3 more bytes: offset 7)\n" {
 		t.Errorf("a page: %q", text)
 	}
-	if text, _ := task.Result(&x, 99, 3); text != "\n" {
+	if text, _ := task.Result(x, 99, 3); text != "\n" {
 		t.Errorf("past the end: %q", text)
 	}
 	x = row(1, stop...)
 	x.Reason, x.Text = "agent exited (signal 9)", "so far"
-	text, failed = task.Result(&x, 0, 0)
+	text, failed = task.Result(x, 0, 0)
 	if !failed || !strings.Contains(text, "fix-1 (tsk_001): stopped") || !strings.Contains(text, "signal 9") || !strings.Contains(text, "so far") {
 		t.Errorf("of a stop: %v %s", failed, text)
 	}
@@ -232,15 +232,15 @@ tokens_in: 100
 tokens_out: 10
 dir: /p
 next: you are told when it ends; task_message reaches it meanwhile.`
-	if d := cmp.Diff(want, task.Status(&x, 0, now)); d != "" {
+	if d := cmp.Diff(want, task.Status(x, 0, now)); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
 	x.Job, _ = task.Apply(x.Job, x.Event(task.Busy))
-	if !strings.Contains(task.Status(&x, 0, now), "possibly_stuck: true") {
+	if !strings.Contains(task.Status(x, 0, now), "possibly_stuck: true") {
 		t.Error("two minutes without a sign of life, seen for sure, are possibly stuck")
 	}
 	x.Tool = "bash"
-	if !strings.Contains(task.Status(&x, 0, now), "possibly_stuck: false") {
+	if !strings.Contains(task.Status(x, 0, now), "possibly_stuck: false") {
 		t.Error("a running tool is a sign of life")
 	}
 }
