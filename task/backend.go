@@ -52,7 +52,10 @@ const (
 	LiveBusy  Liveness = "busy"
 	LiveRetry Liveness = "retry" // at work, waiting for its provider
 	LiveQuiet Liveness = "quiet" // not at work
-	LiveGone  Liveness = "gone"  // its process has ended, and cannot go on by itself
+	LiveGone  Liveness = "gone"  // its process has ended
+	// LiveParked is a run that our own restart interrupted and that Start, with
+	// an empty prompt, lets go on where it was.
+	LiveParked Liveness = "parked"
 )
 
 // A Look is what a backend knows of a run.
@@ -61,7 +64,7 @@ type Look struct {
 	End     Kind     // Done, Erred, Aborted or Deleted; 0 if there is no evidence of an end
 	Text    string   // the answer, or what there is of one
 	Reason  string   // why it failed, or waits, or is gone
-	Usage   Usage    // of this generation
+	Usage   Usage    // of all generations
 	Read    []string // ids of the notes that an answer began after
 	Tool    string   // running now
 	Changed []string

@@ -48,12 +48,9 @@ func (s *Store) Create(t *task.Task, prefix string) error {
 		return ErrFull
 	}
 	return s.write(func(tx *sql.Tx) error {
-		var n int
-		err := tx.QueryRow(`INSERT INTO alias VALUES(?,?,1) ON CONFLICT DO UPDATE SET n=n+1 RETURNING n`, t.Parent, prefix).Scan(&n)
-		if err != nil {
+		if err := nameIt(tx, t, prefix); err != nil {
 			return err
 		}
-		t.Alias = task.Alias(prefix, n)
 		return commit(tx, Change{Task: t, Kind: "launched"})
 	})
 }
@@ -243,5 +240,23 @@ func (s *Store) Forget(ids ...string) error {
 	if codeOf(err) == full { // there is room for what matters all the same
 		return nil
 	}
+	return err
+}
+
+// Adopt keeps that a task has another parent, and gives it an alias there.
+func (s *Store) Adopt(t *task.Task, prefix string) error {
+	return s.write(func(tx *sql.Tx) error {
+		if err := nameIt(tx, t, prefix); err != nil {
+			return err
+		}
+		return commit(tx, Change{Task: t, Kind: "adopted", Body: t.Parent})
+	})
+}
+
+// nameIt gives a task an alias that no other task of its parent ever had.
+func nameIt(tx *sql.Tx, t *task.Task, prefix string) error {
+	var n int
+	err := tx.QueryRow(`INSERT INTO alias VALUES(?,?,1) ON CONFLICT DO UPDATE SET n=n+1 RETURNING n`, t.Parent, prefix).Scan(&n)
+	t.Alias = task.Alias(prefix, n)
 	return err
 }

@@ -1,0 +1,107 @@
+package task
+
+import (
+	"fmt"
+	"time"
+)
+
+// These are the words between the runner and whoever asks it something.
+
+// A Caller is the session that asks.
+type Caller struct {
+	Parent string   `json:"parent"`          // the session's key, unique among all hosts
+	Agent  string   `json:"agent,omitempty"` // empty if the host doesn't say
+	Dir    string   `json:"dir,omitempty"`
+	Tree   string   `json:"worktree,omitempty"`
+	Allow  []string `json:"allow,omitempty"` // permissions that the person gave to the whole session
+	// Person tells that somebody at a terminal asks, who may name any task.
+	Person bool `json:"person,omitempty"`
+}
+
+// A Request is any question to the runner. Which fields matter depends on what
+// is asked.
+type Request struct {
+	Caller
+	ID      string        `json:"id,omitempty"` // task id or alias
+	Title   string        `json:"title,omitempty"`
+	Text    string        `json:"text,omitempty"`   // prompt, message or reason
+	Worker  string        `json:"worker,omitempty"` // agent that the task is for
+	Files   []string      `json:"files,omitempty"`
+	After   []string      `json:"after,omitempty"`
+	MaxRun  time.Duration `json:"max_run,omitempty"`
+	Offset  int           `json:"offset,omitempty"`
+	Limit   int           `json:"limit,omitempty"`
+	Wait    time.Duration `json:"wait,omitempty"` // how long the answer may take
+	Notices []string      `json:"notices,omitempty"`
+	All     bool          `json:"all,omitempty"`
+	Seq     int64         `json:"seq,omitempty"`
+}
+
+// A Reply is the runner's answer.
+type Reply struct {
+	Text     string   `json:"text,omitempty"` // for the model
+	Failed   bool     `json:"failed,omitempty"`
+	Task     *Task    `json:"task,omitempty"`
+	Place    int      `json:"place,omitempty"` // in the queue, from 1
+	Tasks    []*Task  `json:"tasks,omitempty"`
+	Notices  []Notice `json:"notices,omitempty"`
+	Open     int      `json:"open,omitempty"` // tasks of the caller that have not ended
+	Log      []Entry  `json:"log,omitempty"`
+	Version  string   `json:"version,omitempty"`
+	PID      int      `json:"pid,omitempty"`
+	Protocol int      `json:"protocol,omitempty"`
+}
+
+// An Entry is a line of a task's log.
+type Entry struct {
+	Seq  int64     `json:"seq"`
+	At   time.Time `json:"at"`
+	Gen  uint32    `json:"gen"`
+	Kind string    `json:"kind"`
+	Body string    `json:"body,omitempty"` // JSON
+}
+
+// Protocol numbers the words; both sides must agree.
+const Protocol = 1
+
+// A Code says what is wrong with a request, for machines.
+type Code string
+
+// What can be wrong.
+const (
+	UnknownTask     Code = "unknown_task"
+	NotOrchestrator Code = "not_orchestrator"
+	LeaseBusy       Code = "lease_busy"
+	NotRunning      Code = "not_running"
+	NotRevivable    Code = "not_revivable"
+	InDoubt         Code = "uncertain"
+	Conflict        Code = "conflict"
+	Capacity        Code = "capacity"
+	OverBudget      Code = "budget"
+	StoreFull       Code = "store_full"
+	BackendDown     Code = "backend_down"
+	BadRequest      Code = "bad_request"
+	Internal        Code = "internal"
+)
+
+// An Error is a request that was not granted. Its text says what to do.
+type Error struct {
+	Code Code   `json:"code"`
+	Text string `json:"text"`
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Errorf returns an [*Error].
+func Errorf(code Code, format string, a ...any) *Error {
+	return &Error{code, fmt.Sprintf(format, a...)}
+}
+
+// A Mail is what a hook reads of its session's tasks without asking the runner:
+// a file that the runner replaces whenever it changes.
+type Mail struct {
+	Board   string   `json:"board"`
+	Open    int      `json:"open"`
+	Notices []Notice `json:"notices,omitempty"`
+	Waiting bool     `json:"waiting,omitempty"` // for a person
+}

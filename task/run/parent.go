@@ -1,0 +1,334 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/whet-dev/whet/internal/state"
+	"github.com/whet-dev/whet/task"
+	"github.com/whet-dev/whet/task/store"
+)
+
+// A parent is a session that has tasks.
+type parent struct {
+	tasks   []*entry // oldest first
+	byAlias map[string]*entry
+	wait    *store.Wait
+	dirty   bool
+}
+
+// parent returns the session's, made if need be.
+func (r *Runner) parent(key string) *parent {
+	p := r.parents[key]
+	if p == nil {
+		p = &parent{byAlias: map[string]*entry{}}
+		r.parents[key] = p
+	}
+	return p
+}
+
+func (p *parent) add(e *entry) {
+	p.tasks = append(p.tasks, e)
+	p.byAlias[e.Alias] = e
+}
+
+func (p *parent) remove(id string) {
+	i := slices.IndexFunc(p.tasks, func(e *entry) bool { return e.ID == id })
+	delete(p.byAlias, p.tasks[i].Alias)
+	p.tasks = slices.Delete(p.tasks, i, i+1)
+}
+
+func (p *parent) pictures() []*task.Task {
+	out := make([]*task.Task, len(p.tasks))
+	for i, e := range p.tasks {
+		out[i] = e.Task
+	}
+	return out
+}
+
+func (p *parent) notices() (out []task.Notice, open int) {
+	for _, e := range p.tasks {
+		if e.notice != nil {
+			out = append(out, *e.notice)
+		}
+		if !e.Phase.Closed() {
+			open++
+		}
+	}
+	return out, open
+}
+
+// Notices returns the caller's notices that wait. With q.Wait it waits until
+// there is one, or no task is open.
+func (r *Runner) Notices(q task.Request, gone <-chan struct{}) (*task.Reply, error) {
+	limit := time.NewTimer(q.Wait)
+	defer limit.Stop()
+	for {
+		r.mu.Lock()
+		p := r.parent(q.Parent)
+		notices, open := p.notices()
+		change := r.change
+		reply := &task.Reply{Notices: notices, Open: open, Text: task.Board(p.pictures(), time.Now(), 0)}
+		r.mu.Unlock()
+		if len(notices) > 0 || open == 0 || q.Wait == 0 {
+			return reply, nil
+		}
+		select {
+		case <-change:
+		case <-limit.C:
+			return reply, nil
+		case <-gone:
+			return reply, nil
+		case <-r.ctx.Done():
+			return nil, task.Errorf(task.Internal, "the runner is ending")
+		}
+	}
+}
+
+// Acknowledge takes in that the caller has consumed notices, by their ids.
+func (r *Runner) Acknowledge(q task.Request) (*task.Reply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range q.Notices {
+		name, _, _ := strings.Cut(id, "/")
+		e := r.tasks[name]
+		if e == nil || e.notice == nil || e.notice.ID != id || e.Parent != q.Parent {
+			continue // of an earlier revision, or somebody else's
+		}
+		if _, err := r.apply(e, task.Event{Kind: task.Acknowledged, Gen: e.notice.Gen, Rev: e.notice.Rev}, nil); err != nil {
+			return nil, err
+		}
+	}
+	return &task.Reply{}, nil
+}
+
+// maxReason bounds a reason to wait, in characters.
+const maxReason = 500
+
+// WaitForUser keeps that the caller waits for a person to write.
+func (r *Runner) WaitForUser(q task.Request) (*task.Reply, error) {
+	if err := r.orchestrator(q.Caller); err != nil {
+		return nil, err
+	}
+	reason := strings.Join(strings.Fields(q.Text), " ")
+	if n := len([]rune(reason)); n == 0 || n > maxReason {
+		return nil, task.Errorf(task.BadRequest, "the reason has %d characters: say in 1 to %d what you wait for", n, maxReason)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.parent(q.Parent)
+	if _, open := p.notices(); open > 0 {
+		return &task.Reply{Text: "state: waiting_for_user_skipped\nprotocol: whet.wait_for_user.v1\n\nTasks are still running, and you are told when they end: end your turn now, without another call."}, nil
+	}
+	w := &store.Wait{Since: time.Now(), Reason: reason}
+	if err := r.store.SetWait(q.Parent, w); err != nil {
+		return nil, err
+	}
+	p.wait = w
+	r.dirty(q.Parent)
+	return &task.Reply{Text: "state: waiting_for_user\nprotocol: whet.wait_for_user.v1\nreason: " + reason + "\n\nStop here: end your turn and call nothing more until the person writes."}, nil
+}
+
+// UserWrote takes in that a person has really written in the caller's session.
+func (r *Runner) UserWrote(q task.Request) (*task.Reply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.parents[q.Parent]
+	if p == nil || p.wait == nil {
+		return &task.Reply{}, nil
+	}
+	if err := r.store.SetWait(q.Parent, nil); err != nil {
+		return nil, err
+	}
+	p.wait = nil
+	r.dirty(q.Parent)
+	return &task.Reply{}, nil
+}
+
+// List returns tasks: the caller's, or with All everyone's.
+func (r *Runner) List(q task.Request) (*task.Reply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	reply := &task.Reply{}
+	for _, e := range r.tasks {
+		if q.All || !q.Person && e.Parent == q.Parent || q.Person && (e.Dir == q.Dir || e.Tree == q.Tree && q.Tree != "") {
+			reply.Tasks = append(reply.Tasks, e.Task)
+		}
+		if !e.Phase.Closed() {
+			reply.Open++
+		}
+	}
+	slices.SortFunc(reply.Tasks, func(a, b *task.Task) int { return strings.Compare(a.ID, b.ID) })
+	return reply, nil
+}
+
+// Lines returns those of a task's log after the one numbered q.Seq. With
+// q.Wait it waits for one while the task is open.
+func (r *Runner) Lines(q task.Request, gone <-chan struct{}) (*task.Reply, error) {
+	const most = 500
+	limit := time.NewTimer(q.Wait)
+	defer limit.Stop()
+	for {
+		r.mu.Lock()
+		e, err := r.find(q.Caller, q.ID)
+		if err != nil {
+			r.mu.Unlock()
+			return nil, err
+		}
+		t, change := e.Task, r.change
+		r.mu.Unlock()
+		lines, err := r.store.Log(t.ID, q.Seq, most)
+		if err != nil {
+			return nil, err
+		}
+		reply := &task.Reply{Task: t}
+		for _, l := range lines {
+			reply.Log = append(reply.Log, task.Entry{Seq: l.Seq, At: l.At, Gen: l.Gen, Kind: l.Kind, Body: l.Body})
+		}
+		if len(lines) > 0 || q.Wait == 0 || t.Phase.Closed() {
+			return reply, nil
+		}
+		select {
+		case <-change:
+		case <-time.After(time.Second): // lines that change no state
+		case <-limit.C:
+			return reply, nil
+		case <-gone:
+			return reply, nil
+		case <-r.ctx.Done():
+			return reply, nil
+		}
+	}
+}
+
+// Adopt makes a task the caller's, under a new alias of the caller's own.
+func (r *Runner) Adopt(q task.Request) (*task.Reply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, err := r.find(task.Caller{Parent: q.Parent, Person: true}, q.ID)
+	if err != nil {
+		return nil, err
+	}
+	if e.Parent == q.Parent {
+		return &task.Reply{Task: e.Task}, nil
+	}
+	t := *e.Task
+	t.Parent = q.Parent
+	if err := r.store.Adopt(&t, task.Prefix(t.Agent)); err != nil {
+		return nil, err
+	}
+	old := e.Parent
+	r.parent(old).remove(e.ID)
+	r.dirty(old)
+	r.changed(e, &t)
+	r.parent(q.Parent).add(e)
+	return &task.Reply{Task: &t}, nil
+}
+
+// Collect forgets ended tasks: those that are acknowledged, or with All every
+// ended one.
+func (r *Runner) Collect(q task.Request) (*task.Reply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.drop(func(e *entry) bool { return q.All || e.Acked })
+	return &task.Reply{Open: n}, nil
+}
+
+// dirty marks a session's mail file as stale. r.mu is held.
+func (r *Runner) dirty(key string) { r.parent(key).dirty = true }
+
+// flush writes the mail files that are stale, and takes in what hooks left.
+func (r *Runner) flush() {
+	type letter struct {
+		key  string
+		mail task.Mail
+		gone bool
+	}
+	var letters []letter
+	now := time.Now()
+	r.mu.Lock()
+	for key, p := range r.parents {
+		if !p.dirty {
+			continue
+		}
+		p.dirty = false
+		l := letter{key: key, gone: len(p.tasks) == 0 && p.wait == nil}
+		l.mail.Notices, l.mail.Open = p.notices()
+		l.mail.Board = task.Board(p.pictures(), now, 0)
+		l.mail.Waiting = p.wait != nil
+		letters = append(letters, l)
+	}
+	r.mu.Unlock()
+	for _, l := range letters {
+		path := MailFile(r.Dir, l.key)
+		var err error
+		if l.gone {
+			err = os.Remove(path)
+		} else {
+			err = writeMail(path, l.mail)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			r.Log.Warn("writing a session's mail", "err", err)
+		}
+	}
+	r.takeSlips()
+}
+
+func writeMail(path string, m task.Mail) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	// It can be made again at any time, so it needn't survive a power cut.
+	if err := os.WriteFile(path+".new", b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// MailFile is where the runner with its state in dir keeps a session's mail.
+func MailFile(dir, parent string) string {
+	h := sha256.Sum256([]byte(parent))
+	return filepath.Join(dir, "mail", hex.EncodeToString(h[:12])+".json")
+}
+
+// Slips is where those who don't talk to the runner leave what it should know,
+// each a [Slip] in JSON.
+func Slips(dir string) state.Spool { return state.Spool(filepath.Join(dir, "slips")) }
+
+// A Slip is what a hook has to say about its session.
+type Slip struct {
+	Parent  string   `json:"parent"`
+	Read    []string `json:"read,omitempty"` // notices consumed
+	UserWas bool     `json:"userWrote,omitempty"`
+}
+
+func (r *Runner) takeSlips() {
+	err := Slips(r.Dir).Take(func(b []byte) error {
+		var s Slip
+		if json.Unmarshal(b, &s) != nil {
+			return nil // not one of ours: drop it
+		}
+		q := task.Request{Caller: task.Caller{Parent: s.Parent}, Notices: s.Read}
+		if s.UserWas {
+			if _, err := r.UserWrote(q); err != nil {
+				return err
+			}
+		}
+		_, err := r.Acknowledge(q)
+		return err
+	})
+	if err != nil {
+		r.Log.Warn("taking in what hooks left", "err", err)
+	}
+}
