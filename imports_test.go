@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"internal/atomicfile", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk"},
 	{"format", "loop", "search"}, // features: they don't know each other
 	{"agent", "task"},
-	{"task/store", "task/tasktest"},
+	{"task/client", "task/store", "task/tasktest"},
 	{"task/llm", "task/run"},
 	{"config"},
 	{"kit"},

@@ -10,6 +10,7 @@ import (
 	"github.com/whet-dev/whet/agent"
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/loop"
+	"github.com/whet-dev/whet/task"
 )
 
 // Config is all of whet's settings. The zero value is the default.
@@ -19,6 +20,7 @@ type Config struct {
 	LoopGuard loop.Options   `json:"loopGuard,omitzero" doc:"the guard against repeated calls"`
 	Formatter format.Options `json:"formatter,omitzero" doc:"formatting of edited files"`
 	Agent     agent.Settings `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`
+	Task      task.Options   `json:"task,omitzero" doc:"background tasks"`
 }
 
 // Tools says which tools whet offers.

@@ -13,6 +13,7 @@ import (
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/loop"
 	"github.com/whet-dev/whet/search"
+	"github.com/whet-dev/whet/task/client"
 )
 
 // New returns the kit as configured.
@@ -22,9 +23,11 @@ func New(l *config.Loaded, log *slog.Logger) *whet.Kit {
 		return k
 	}
 	cfg := l.Config
-	k.Tools = slices.DeleteFunc(tools(), func(t whet.Tool) bool { return slices.Contains(cfg.Tools.Disabled, t.Name) })
+	tasks := &client.Client{Start: client.Spawn}
+	k.Tools = slices.DeleteFunc(tools(tasks), func(t whet.Tool) bool { return slices.Contains(cfg.Tools.Disabled, t.Name) })
 	k.Guards = []whet.Guard{ // top to bottom before a call, bottom to top after it
-		search.PathGuard(), // cheap refusals first
+		client.Guard(tasks), // what it adds to a result is for the model alone
+		search.PathGuard(),  // cheap refusals first
 		configNotice(l.Problems),
 		format.Guard(cfg.Formatter), // after edits
 		// The loop guard is innermost: it must count what really ran, and see the
@@ -35,8 +38,8 @@ func New(l *config.Loaded, log *slog.Logger) *whet.Kit {
 }
 
 // tools lists every tool.
-func tools() []whet.Tool {
-	return []whet.Tool{}
+func tools(tasks *client.Client) []whet.Tool {
+	return client.Tools(tasks)
 }
 
 // configNotice tells the agent once a session that a configuration file has

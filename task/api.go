@@ -1,7 +1,10 @@
 package task
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"path/filepath"
 	"time"
 )
 
@@ -13,7 +16,11 @@ type Caller struct {
 	Agent  string   `json:"agent,omitempty"` // empty if the host doesn't say
 	Dir    string   `json:"dir,omitempty"`
 	Tree   string   `json:"worktree,omitempty"`
-	Allow  []string `json:"allow,omitempty"` // permissions that the person gave to the whole session
+	Allow  []string `json:"allow,omitempty"` // permissions that the person gave to the whole session; "*" is all
+	// Model and BaseURL are the caller's own, for tasks that the configuration
+	// names none for.
+	Model   string `json:"model,omitempty"`
+	BaseURL string `json:"base_url,omitempty"`
 	// Person tells that somebody at a terminal asks, who may name any task.
 	Person bool `json:"person,omitempty"`
 }
@@ -23,6 +30,7 @@ type Caller struct {
 type Request struct {
 	Caller
 	ID      string        `json:"id,omitempty"` // task id or alias
+	IDs     []string      `json:"ids,omitempty"`
 	Title   string        `json:"title,omitempty"`
 	Text    string        `json:"text,omitempty"`   // prompt, message or reason
 	Worker  string        `json:"worker,omitempty"` // agent that the task is for
@@ -61,8 +69,11 @@ type Entry struct {
 	Body string    `json:"body,omitempty"` // JSON
 }
 
-// Protocol numbers the words; both sides must agree.
-const Protocol = 1
+// Protocol numbers the words; both sides must agree. Every answer carries it.
+const (
+	Protocol       = 1
+	ProtocolHeader = "Whet-Protocol"
+)
 
 // A Code says what is wrong with a request, for machines.
 type Code string
@@ -104,4 +115,22 @@ type Mail struct {
 	Open    int      `json:"open"`
 	Notices []Notice `json:"notices,omitempty"`
 	Waiting bool     `json:"waiting,omitempty"` // for a person
+}
+
+// MailFile is where the runner with its state in dir keeps a session's mail.
+func MailFile(dir, parent string) string {
+	h := sha256.Sum256([]byte(parent))
+	return filepath.Join(dir, "mail", hex.EncodeToString(h[:12])+".json")
+}
+
+// SlipDir is a spool in which those who don't talk to the runner leave what it
+// should know, each a [Slip] in JSON.
+func SlipDir(dir string) string { return filepath.Join(dir, "slips") }
+
+// A Slip is what a hook has to say about its session.
+type Slip struct {
+	Parent    string   `json:"parent"`
+	Read      []string `json:"read,omitempty"` // notices consumed
+	UserWrote bool     `json:"userWrote,omitempty"`
+	Launched  string   `json:"launched,omitempty"` // a task that was launched from here in another way
 }

@@ -430,3 +430,31 @@ func (s *step) message(k Kind) {
 		}
 	}
 }
+
+var kindNames = [...]string{
+	"granted a slot", "taken up", "refused", "busy", "silent", "unreadable", "grace over", "gone", "done", "failed", "aborted", "session deleted",
+	"time over", "abort not confirmed in time", "cancel wanted", "aborted and at rest", "abort failed", "abort hangs", "settled", "acknowledged",
+	"revive wanted", "revived", "revive failed", "revive hangs", "message offered", "message kept", "message refused", "message hangs", "message read", "restarted",
+}
+
+// String says what happened, for a person.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("event %d", uint8(k))
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (k *Kind) UnmarshalText(b []byte) error {
+	for i, name := range kindNames {
+		if name == string(b) {
+			*k = Kind(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("no event is called %q", b)
+}

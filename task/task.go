@@ -14,7 +14,8 @@ type Task struct {
 	Agent   string `json:"agent"`
 	Backend string `json:"backend"`
 	Model   string `json:"model,omitempty"`
-	Session string `json:"session,omitempty"` // the backend's own name for the conversation
+	BaseURL string `json:"base_url,omitempty"` // of the model, where that isn't configured
+	Session string `json:"session,omitempty"`  // the backend's own name for the conversation
 	Dir     string `json:"dir"`
 	Tree    string `json:"worktree,omitempty"`
 

@@ -122,6 +122,8 @@ func commands() []*cobra.Command {
 		versionCommand(),
 		demoCommand(),
 		runCommand(),
+		taskCommand(),
+		serveCommand(),
 		mcpCommand(),
 		hookCommand(),
 		rpcCommand(),

@@ -39,6 +39,8 @@ func encodeClaudeCode(w io.Writer, e Event, r Reply) error {
 	}
 	s := specific{Event: e.Name, Input: r.Args, Context: r.Note}
 	switch {
+	case r.GoOn != "":
+		return encodeGoOn(w, r)
 	case r.Refuse != "":
 		s.Decision, s.Reason = "deny", r.Refuse
 	case r.Args == nil && r.Note == "":

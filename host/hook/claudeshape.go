@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -46,8 +47,10 @@ func decodeShape(in []byte) (e Event, err error) {
 		e.Phase, e.Result.Text, e.Result.Failed = After, v.Error, true
 	case "UserPromptSubmit":
 		if v.Source == "" || v.Source == "user" { // not a timer, nor another session
-			e.Phase = Reset
+			e.Phase = Prompt
 		}
+	case "Stop":
+		e.Phase = Idle
 	case "SessionStart":
 		if v.Source == "clear" || v.Source == "compact" {
 			e.Phase = Reset
@@ -55,9 +58,14 @@ func decodeShape(in []byte) (e Event, err error) {
 	case "PreCompact", "PostCompact", "SessionEnd":
 		e.Phase = Reset
 	}
-	// Our own tools are guarded where they are served.
-	if strings.HasPrefix(v.Tool, "mcp__whet__") {
-		e.Phase = Other
+	// Our own tools are guarded where they are served. Only there nobody knows
+	// which session a task was launched from: that much is taken from here.
+	if own, ok := strings.CutPrefix(v.Tool, "mcp__whet__"); ok {
+		if own == "task" && e.Phase == After {
+			e.Call.Tool = own
+		} else {
+			e.Phase = Other
+		}
 	}
 	return e, nil
 }
@@ -85,4 +93,9 @@ func responseText(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return string(b)
+}
+
+// encodeGoOn keeps the model from ending its turn.
+func encodeGoOn(w io.Writer, r Reply) error {
+	return json.NewEncoder(w).Encode(map[string]string{"decision": "block", "reason": r.GoOn})
 }

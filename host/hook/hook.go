@@ -24,7 +24,9 @@ const (
 	Other  Phase = iota // an event that no guard has business with
 	Before              // a tool is about to run
 	After               // a tool has run
-	Reset               // a person wrote, the context was compacted, or the session ended
+	Reset               // the context was compacted, or the session ended
+	Prompt              // a person wrote
+	Idle                // the model ends its turn
 )
 
 // An Event is a hook event in our own words.
@@ -40,6 +42,7 @@ type Reply struct {
 	Refuse string          // if set, stop the call and tell the model this
 	Args   json.RawMessage // if set, run the call with these arguments instead
 	Note   string          // if set, show the model this beside the result
+	GoOn   string          // if set, the model doesn't end its turn but reads this
 }
 
 // A Dialect is one host's way of saying an Event and hearing a Reply. It is
@@ -181,6 +184,11 @@ func answer(ctx context.Context, kit *whet.Kit, e Event) (r Reply) {
 		r.Note = strings.TrimSpace(strings.TrimPrefix(res.Text, e.Result.Text))
 	case Reset:
 		kit.Reset(ctx, c.Session)
+	case Prompt:
+		kit.Reset(ctx, c.Session)
+		r.Note = kit.Prompt(ctx, c.Session)
+	case Idle:
+		r.GoOn = kit.Idle(ctx, c.Session)
 	}
 	return r
 }

@@ -47,6 +47,9 @@ func (r *Runner) Launch(q task.Request) (*task.Reply, error) {
 		Dir: q.Dir, Tree: q.Tree, Title: title(q), Prompt: q.Text, Files: q.Files, MaxRun: q.MaxRun,
 		Allow: slices.Concat(r.Options.Allow, q.Allow), Job: task.New(), Created: time.Now(), Used: time.Now(),
 	}
+	if t.Model == "" {
+		t.Model, t.BaseURL = q.Model, q.BaseURL
+	}
 	if t.MaxRun == 0 {
 		t.MaxRun = time.Duration(r.Options.MaxRunS) * time.Second
 	}

@@ -172,17 +172,20 @@ func (r *Runner) progress(e *entry, l task.Look) {
 
 // read takes in that an answer began after a message.
 func (r *Runner) read(e *entry, gen uint32, id string) {
-	i := slices.IndexFunc(e.notes, func(n store.Note) bool { return n.ID == id && n.State == store.NoteStored })
+	i := slices.IndexFunc(e.notes, func(n store.Note) bool { return n.ID == id })
 	if i < 0 {
 		return
 	}
 	n := e.notes[i]
+	counted := n.State == store.NoteStored // else its delivery was cut off by a restart
 	n.State = store.NoteConsumed
 	if err := r.store.Commit(store.Change{Task: e.Task, Notes: []store.Note{n}}); err != nil {
 		return
 	}
 	e.notes = slices.Delete(slices.Clone(e.notes), i, i+1)
-	r.step(e, task.Event{Kind: task.MessageRead, Gen: gen}, nil)
+	if counted {
+		r.step(e, task.Event{Kind: task.MessageRead, Gen: gen}, nil)
+	}
 }
 
 // ticks looks after everything that nobody speaks of.

@@ -1,8 +1,6 @@
 package run
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"os"
@@ -99,7 +97,7 @@ func (r *Runner) Acknowledge(q task.Request) (*task.Reply, error) {
 	for _, id := range q.Notices {
 		name, _, _ := strings.Cut(id, "/")
 		e := r.tasks[name]
-		if e == nil || e.notice == nil || e.notice.ID != id || e.Parent != q.Parent {
+		if e == nil || e.notice == nil || e.notice.ID != id || e.Parent != q.Parent && r.links[e.Parent] != q.Parent {
 			continue // of an earlier revision, or somebody else's
 		}
 		if _, err := r.apply(e, task.Event{Kind: task.Acknowledged, Gen: e.notice.Gen, Rev: e.notice.Rev}, nil); err != nil {
@@ -140,16 +138,68 @@ func (r *Runner) WaitForUser(q task.Request) (*task.Reply, error) {
 func (r *Runner) UserWrote(q task.Request) (*task.Reply, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := r.parents[q.Parent]
-	if p == nil || p.wait == nil {
-		return &task.Reply{}, nil
+	for key, p := range r.parents {
+		if p.wait == nil || key != q.Parent && r.links[key] != q.Parent {
+			continue
+		}
+		if err := r.store.SetWait(key, nil); err != nil {
+			return nil, err
+		}
+		p.wait = nil
+		r.dirty(key)
 	}
-	if err := r.store.SetWait(q.Parent, nil); err != nil {
-		return nil, err
-	}
-	p.wait = nil
-	r.dirty(q.Parent)
 	return &task.Reply{}, nil
+}
+
+// Await waits until one of the named tasks has ended, or any of the caller's if
+// none is named, at most for q.Wait. It returns what has ended.
+func (r *Runner) Await(q task.Request, gone <-chan struct{}) (*task.Reply, error) {
+	limit := time.NewTimer(q.Wait)
+	defer limit.Stop()
+	for {
+		r.mu.Lock()
+		reply, err := r.closedOf(q)
+		change := r.change
+		r.mu.Unlock()
+		if err != nil || len(reply.Tasks) > 0 || reply.Open == 0 {
+			return reply, err
+		}
+		select {
+		case <-change:
+		case <-limit.C:
+			return reply, nil
+		case <-gone:
+			return reply, nil
+		case <-r.ctx.Done():
+			return reply, nil
+		}
+	}
+}
+
+// closedOf lists the tasks of a request that have ended and are not
+// acknowledged, and counts the open ones. r.mu is held.
+func (r *Runner) closedOf(q task.Request) (*task.Reply, error) {
+	which := r.parent(q.Parent).tasks
+	if len(q.IDs) > 0 {
+		which = nil
+		for _, id := range q.IDs {
+			e, err := r.find(q.Caller, id)
+			if err != nil {
+				return nil, err
+			}
+			which = append(which, e)
+		}
+	}
+	reply := &task.Reply{}
+	for _, e := range which {
+		switch {
+		case !e.Phase.Closed():
+			reply.Open++
+		case !e.Acked:
+			reply.Tasks = append(reply.Tasks, e.Task)
+		}
+	}
+	return reply, nil
 }
 
 // List returns tasks: the caller's, or with All everyone's.
@@ -242,7 +292,44 @@ func (r *Runner) Collect(q task.Request) (*task.Reply, error) {
 }
 
 // dirty marks a session's mail file as stale. r.mu is held.
-func (r *Runner) dirty(key string) { r.parent(key).dirty = true }
+func (r *Runner) dirty(key string) {
+	r.parent(key).dirty = true
+	if session, ok := r.links[key]; ok {
+		r.parent(session).dirty = true
+	}
+}
+
+// link lets a session hear of the tasks of the parent that the named task has:
+// the same conversation, reached in two ways.
+func (r *Runner) link(session, id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.tasks[id]
+	if e == nil || e.Parent == session || r.links[e.Parent] == session {
+		return nil
+	}
+	if err := r.store.Link(e.Parent, session); err != nil {
+		return err
+	}
+	r.links[e.Parent] = session
+	r.dirty(e.Parent)
+	return nil
+}
+
+// heard lists everything that a session hears of. r.mu is held.
+func (r *Runner) heard(key string) *parent {
+	p := r.parent(key)
+	all := &parent{tasks: p.tasks, wait: p.wait}
+	for other, session := range r.links {
+		if o := r.parents[other]; session == key && o != nil {
+			all.tasks = slices.Concat(all.tasks, o.tasks)
+			if all.wait == nil {
+				all.wait = o.wait
+			}
+		}
+	}
+	return all
+}
 
 // flush writes the mail files that are stale, and takes in what hooks left.
 func (r *Runner) flush() {
@@ -259,6 +346,7 @@ func (r *Runner) flush() {
 			continue
 		}
 		p.dirty = false
+		p = r.heard(key)
 		l := letter{key: key, gone: len(p.tasks) == 0 && p.wait == nil}
 		l.mail.Notices, l.mail.Open = p.notices()
 		l.mail.Board = task.Board(p.pictures(), now, 0)
@@ -267,7 +355,7 @@ func (r *Runner) flush() {
 	}
 	r.mu.Unlock()
 	for _, l := range letters {
-		path := MailFile(r.Dir, l.key)
+		path := task.MailFile(r.Dir, l.key)
 		var err error
 		if l.gone {
 			err = os.Remove(path)
@@ -296,37 +384,22 @@ func writeMail(path string, m task.Mail) error {
 	return os.Rename(path+".new", path)
 }
 
-// MailFile is where the runner with its state in dir keeps a session's mail.
-func MailFile(dir, parent string) string {
-	h := sha256.Sum256([]byte(parent))
-	return filepath.Join(dir, "mail", hex.EncodeToString(h[:12])+".json")
-}
-
-// Slips is where those who don't talk to the runner leave what it should know,
-// each a [Slip] in JSON.
-func Slips(dir string) state.Spool { return state.Spool(filepath.Join(dir, "slips")) }
-
-// A Slip is what a hook has to say about its session.
-type Slip struct {
-	Parent  string   `json:"parent"`
-	Read    []string `json:"read,omitempty"` // notices consumed
-	UserWas bool     `json:"userWrote,omitempty"`
-}
-
 func (r *Runner) takeSlips() {
-	err := Slips(r.Dir).Take(func(b []byte) error {
-		var s Slip
+	err := state.Spool(task.SlipDir(r.Dir)).Take(func(b []byte) error {
+		var s task.Slip
 		if json.Unmarshal(b, &s) != nil {
 			return nil // not one of ours: drop it
 		}
 		q := task.Request{Caller: task.Caller{Parent: s.Parent}, Notices: s.Read}
-		if s.UserWas {
+		if s.UserWrote {
 			if _, err := r.UserWrote(q); err != nil {
 				return err
 			}
 		}
-		_, err := r.Acknowledge(q)
-		return err
+		if _, err := r.Acknowledge(q); err != nil {
+			return err
+		}
+		return r.link(s.Parent, s.Launched)
 	})
 	if err != nil {
 		r.Log.Warn("taking in what hooks left", "err", err)

@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/task"
-	"github.com/whet-dev/whet/task/run"
 	"github.com/whet-dev/whet/task/store"
 	"github.com/whet-dev/whet/task/tasktest"
 )
 
 func (b *bench) mail(parent string) (m task.Mail) {
 	b.Helper()
-	text, err := os.ReadFile(run.MailFile(b.config.Dir, parent))
+	text, err := os.ReadFile(task.MailFile(b.config.Dir, parent))
 	if err == nil {
 		err = json.Unmarshal(text, &m)
 	}
@@ -49,12 +49,12 @@ func TestMail(t *testing.T) {
 	}
 	b.fake.End(x.ID, task.Done, "done", "")
 	m = b.untilMail("p", func(m task.Mail) bool { return len(m.Notices) == 1 })
-	slip, err := json.Marshal(run.Slip{Parent: "p", Read: []string{m.Notices[0].ID}})
+	slip, err := json.Marshal(task.Slip{Parent: "p", Read: []string{m.Notices[0].ID}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []string{"garbage", string(slip)} {
-		if err := run.Slips(b.config.Dir).Put([]byte(s)); err != nil {
+		if err := state.Spool(task.SlipDir(b.config.Dir)).Put([]byte(s)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -236,7 +236,7 @@ func replay(t *testing.T, dir string, ids []string, sent int) {
 		}
 		open := 0
 		for _, n := range notes {
-			if n.State == store.NoteStored || n.State == store.NoteQueued {
+			if n.State == store.NoteStored {
 				open++
 			}
 		}

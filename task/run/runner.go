@@ -81,6 +81,7 @@ type Runner struct {
 	mu      sync.Mutex
 	tasks   map[string]*entry
 	parents map[string]*parent
+	links   map[string]string    // sessions that hear of another parent's tasks too
 	cool    map[string]time.Time // by provider: not before then
 	touched time.Time            // last request or change
 	change  chan struct{}        // closed and replaced at every change
@@ -144,6 +145,9 @@ func (r *Runner) load() error {
 	if err != nil {
 		return err
 	}
+	if r.links, err = r.store.Links(); err != nil {
+		return err
+	}
 	for key, w := range waits {
 		r.parent(key).wait = &w
 	}
@@ -171,7 +175,7 @@ func (r *Runner) load() error {
 }
 
 func (r *Runner) loadNotes(e *entry) error {
-	if e.Waiting == 0 {
+	if e.Phase.Ended() {
 		return nil
 	}
 	notes, err := r.store.Notes(e.ID)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -17,12 +19,6 @@ import (
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/task"
 )
-
-// Dir is where a user's runner keeps its state, under the state's root.
-func Dir(root string) string { return filepath.Join(root, "tasks") }
-
-// Socket is where the runner with its state in dir listens.
-func Socket(dir string) string { return state.Socket(dir) }
 
 // ErrRunning says that another runner has the state.
 var ErrRunning = errors.New("another whet serve is running for this user")
@@ -47,8 +43,9 @@ func Lock(dir string) (unlock func(), err error) {
 // Listen opens the runner's socket, for its user alone. The lock must be held:
 // a socket that is there already is then a dead runner's.
 func Listen(ctx context.Context, dir string) (net.Listener, error) {
-	path := Socket(dir)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	path := state.Socket(dir)
+	// In a directory of somebody else, chmod fails.
+	if err := cmp.Or(os.MkdirAll(filepath.Dir(path), 0o700), os.Chmod(filepath.Dir(path), 0o700)); err != nil {
 		return nil, err
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -58,7 +55,7 @@ func Listen(ctx context.Context, dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l, errors.Join(os.Chmod(path, 0o600))
+	return l, os.Chmod(path, 0o600)
 }
 
 // maxBody bounds a request, in bytes.
@@ -141,6 +138,7 @@ func (r *Runner) answer(w http.ResponseWriter, q *http.Request, stop func()) {
 
 func write(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set(task.ProtocolHeader, strconv.Itoa(task.Protocol))
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) // a client that went away needs no answer
 }
@@ -166,6 +164,8 @@ func (r *Runner) Do(ctx context.Context, path string, q task.Request) (*task.Rep
 		return r.UserWrote(q)
 	case "/notices":
 		return r.Notices(q, ctx.Done())
+	case "/await":
+		return r.Await(q, ctx.Done())
 	case "/acknowledge":
 		return r.Acknowledge(q)
 	case "/list":

@@ -214,6 +214,26 @@ func (s *Store) Waits() (map[string]Wait, error) {
 	return out, err
 }
 
+// Link keeps that what is told to parent is to be told to session too.
+func (s *Store) Link(parent, session string) error {
+	return s.write(func(tx *sql.Tx) error {
+		_, err := tx.Exec(`INSERT OR REPLACE INTO link VALUES(?,?)`, parent, session)
+		return err
+	})
+}
+
+// Links returns which sessions hear of which parents' tasks.
+func (s *Store) Links() (map[string]string, error) {
+	rows, err := query(s, `SELECT parent, session FROM link`, func(r *sql.Rows) (l [2]string, err error) {
+		return l, r.Scan(&l[0], &l[1])
+	})
+	out := map[string]string{}
+	for _, l := range rows {
+		out[l[0]] = l[1]
+	}
+	return out, err
+}
+
 // Forget removes tasks with all that is kept of them. Their aliases are not
 // given again.
 func (s *Store) Forget(ids ...string) error {

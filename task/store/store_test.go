@@ -100,6 +100,7 @@ func TestEverythingComesBack(t *testing.T) {
 	must(t, s.SetWait("p", &wait))
 	must(t, s.SetWait("q", &wait))
 	must(t, s.SetWait("q", nil))
+	must(t, s.Link("p", "host/session"))
 	must(t, s.Close())
 
 	s = open(t, dir)
@@ -107,6 +108,7 @@ func TestEverythingComesBack(t *testing.T) {
 	same(t, map[string]task.Notice{a.ID: notice}, get[map[string]task.Notice](t)(s.Notices()))
 	same(t, []store.Note{note}, get[[]store.Note](t)(s.Notes(a.ID)))
 	same(t, map[string]store.Wait{"p": wait}, get[map[string]store.Wait](t)(s.Waits()))
+	same(t, map[string]string{"p": "host/session"}, get[map[string]string](t)(s.Links()))
 	var rows string
 	for _, r := range get[[]store.Row](t)(s.Rows(a.ID)) {
 		rows += fmt.Sprintf("%d %s %s;", r.Gen, r.Kind, r.Body)
