@@ -43,7 +43,7 @@ func (d *decoder) object(at string, raw json.RawMessage, v reflect.Value, fs []f
 		case set[i]:
 			d.note("ignored %q, because %q was given too", at+key, at+fs[i].name)
 		default:
-			if err := d.value(at+fs[i].name, m[key], v.Field(fs[i].index), fs[i]); err != nil {
+			if err := d.value(at+fs[i].name, m[key], v.FieldByIndex(fs[i].index), fs[i]); err != nil {
 				return err
 			}
 			set[i] = true

@@ -1,6 +1,7 @@
 package whet_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -119,7 +120,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 func TestSchema(t *testing.T) {
-	tool := whet.New("x", "Do x.", func(context, *whet.Call, params) (text, error) { return "", nil })
+	tool := whet.New("x", "Do x.", func(context.Context, *whet.Call, params) (text, error) { return "", nil })
 	b, err := json.Marshal(tool.Input())
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +143,7 @@ func TestSchema(t *testing.T) {
 
 // An object without parameters still says so: some hosts drop a tool without.
 func TestEmptySchema(t *testing.T) {
-	tool := whet.New("x", "Do x.", func(context, *whet.Call, struct{}) (text, error) { return "", nil })
+	tool := whet.New("x", "Do x.", func(context.Context, *whet.Call, struct{}) (text, error) { return "", nil })
 	b, err := json.Marshal(tool.Input())
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 package whet_test
 
 import (
-	stdcontext "context"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +14,6 @@ import (
 	"github.com/whet-dev/whet"
 )
 
-type context = stdcontext.Context
-
 type text string
 
 func (t text) String() string { return string(t) }
@@ -23,7 +21,7 @@ func (t text) String() string { return string(t) }
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 // echo is a tool that does as its argument says.
-var echo = whet.New("echo", "Say it.", func(_ context, c *whet.Call, in struct {
+var echo = whet.New("echo", "Say it.", func(_ context.Context, c *whet.Call, in struct {
 	Say  string `json:"say" doc:"what"`
 	Path string `json:"path,omitempty" doc:"where"`
 },
@@ -40,11 +38,11 @@ var echo = whet.New("echo", "Say it.", func(_ context, c *whet.Call, in struct {
 func tracing(name string, log *[]string) whet.Guard {
 	return whet.Guard{
 		Name: name,
-		Before: func(_ context, c *whet.Call) error {
+		Before: func(_ context.Context, c *whet.Call) error {
 			*log = append(*log, "before "+name+" "+c.Path)
 			return nil
 		},
-		After: func(_ context, c *whet.Call, r *whet.Result) error {
+		After: func(_ context.Context, c *whet.Call, r *whet.Result) error {
 			*log = append(*log, "after "+name+" "+r.Text)
 			return nil
 		},
@@ -68,7 +66,7 @@ func TestCallOrder(t *testing.T) {
 
 func TestRefusalStopsTheCall(t *testing.T) {
 	var log []string
-	stop := whet.Guard{Name: "stop", Before: func(context, *whet.Call) error {
+	stop := whet.Guard{Name: "stop", Before: func(context.Context, *whet.Call) error {
 		return fmt.Errorf("wrapped: %w", whet.Refuse("not %s", "now"))
 	}}
 	k := whet.Kit{Tools: []whet.Tool{echo}, Guards: []whet.Guard{stop, tracing("inner", &log)}, Log: quiet}
@@ -84,14 +82,14 @@ func TestRefusalStopsTheCall(t *testing.T) {
 func TestGuardTroubleNeverCostsTheCall(t *testing.T) {
 	bad := whet.Guard{
 		Name:   "bad",
-		Before: func(context, *whet.Call) error { panic("before") },
-		After:  func(context, *whet.Call, *whet.Result) error { panic("after") },
-		Reset:  func(context, whet.Session) error { return errors.New("reset") },
+		Before: func(context.Context, *whet.Call) error { panic("before") },
+		After:  func(context.Context, *whet.Call, *whet.Result) error { panic("after") },
+		Reset:  func(context.Context, whet.Session) error { return errors.New("reset") },
 	}
 	failing := whet.Guard{
 		Name:   "failing",
-		Before: func(context, *whet.Call) error { return errors.New("before") },
-		After:  func(context, *whet.Call, *whet.Result) error { return errors.New("after") },
+		Before: func(context.Context, *whet.Call) error { return errors.New("before") },
+		After:  func(context.Context, *whet.Call, *whet.Result) error { return errors.New("after") },
 	}
 	var logged strings.Builder
 	k := whet.Kit{Tools: []whet.Tool{echo}, Guards: []whet.Guard{bad, failing}, Log: slog.New(slog.NewTextHandler(&logged, nil))}
@@ -144,7 +142,7 @@ func (changing) Changed() []string { return []string{"/a"} }
 func (changing) Failed() bool      { return true }
 
 func TestResultOfOut(t *testing.T) {
-	tool := whet.New("c", "Change.", func(context, *whet.Call, struct{}) (changing, error) { return changing{"done"}, nil })
+	tool := whet.New("c", "Change.", func(context.Context, *whet.Call, struct{}) (changing, error) { return changing{"done"}, nil })
 	r, err := tool.Run(t.Context(), &whet.Call{})
 	if err != nil || r.Text != "done" || !r.Failed || len(r.Changed) != 1 || r.Changed[0] != "/a" {
 		t.Errorf("got %+v, %v", r, err)

@@ -68,7 +68,7 @@ func (ps Properties) MarshalJSON() ([]byte, error) {
 
 // field is one parameter of a tool, as its struct field declares it.
 type field struct {
-	index    int
+	index    []int // of the struct field, through embedded structs
 	name     string
 	names    []string // plain spellings: the name's and its aliases'
 	doc, eg  string
@@ -90,6 +90,13 @@ func fieldsOf(t reflect.Type) []field {
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		name, opts, _ := strings.Cut(sf.Tag.Get("json"), ",")
+		if sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct {
+			for _, f := range fieldsOf(sf.Type) {
+				f.index = append([]int{i}, f.index...)
+				fs = append(fs, f)
+			}
+			continue
+		}
 		if !sf.IsExported() || name == "-" {
 			continue
 		}
@@ -97,7 +104,7 @@ func fieldsOf(t reflect.Type) []field {
 			name = sf.Name
 		}
 		f := field{
-			index: i, name: name, typ: sf.Type,
+			index: []int{i}, name: name, typ: sf.Type,
 			doc: sf.Tag.Get("doc"), eg: sf.Tag.Get("eg"),
 			names:    []string{plain(name)},
 			userOnly: sf.Tag.Get("layer") == "user",

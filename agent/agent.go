@@ -21,12 +21,13 @@ import (
 
 // Options says what a run is about. Model, Kit and Prompt are required.
 type Options struct {
-	Model   Model
-	Kit     *whet.Kit // the agent adds its own tools
-	Session whet.Session
-	Role    Role      // zero means the orchestrator's
-	History []Message // of an earlier run that this one goes on from
-	Prompt  string
+	Model    Model
+	Kit      *whet.Kit // the agent adds its own tools
+	Session  whet.Session
+	Role     Role      // zero means the orchestrator's
+	Disabled []string  // names of tools that the agent must not have either
+	History  []Message // of an earlier run that this one goes on from
+	Prompt   string
 	// MaxSteps bounds the turns of the model; 0 means 50.
 	MaxSteps int
 	// Inbox, if not nil, is asked before each turn but the first for messages
@@ -64,7 +65,7 @@ func Run(ctx context.Context, o Options) (out *Outcome, err error) {
 	}
 	o.MaxSteps = cmp.Or(o.MaxSteps, DefaultMaxSteps)
 	o.Session.Agent = o.Role.Name
-	r := &run{Options: o, kit: o.Role.kit(o.Kit), out: &Outcome{Messages: o.History}}
+	r := &run{Options: o, kit: o.Role.kit(o.Kit, o.Disabled), out: &Outcome{Messages: o.History}}
 	defer func() {
 		e := Event{Type: "end", Step: r.out.Steps, Outcome: r.out}
 		if err != nil {

@@ -236,8 +236,10 @@ func TestEnds(t *testing.T) {
 		script string
 		want   error
 	}{
-		{es[0], "cut", agent.ErrCut}, {es[1], "cut-a", agent.ErrCut},
-		{es[0], "no", agent.ErrDeclined}, {es[1], "no-a", agent.ErrDeclined},
+		{es[0], "cut", agent.ErrCut},
+		{es[1], "cut-a", agent.ErrCut},
+		{es[0], "no", agent.ErrDeclined},
+		{es[1], "no-a", agent.ErrDeclined},
 		{es[0], "loop", agent.ErrMaxSteps},
 	} {
 		o := options(tt.e, t.TempDir())

@@ -85,7 +85,6 @@ type reading struct {
 	text strings.Builder
 	line int // number of the last line that was met
 	crlf bool
-	cut  int // bytes not shown, at ends of long lines
 }
 
 func (p *reading) read(ctx context.Context, br *bufio.Reader) error {

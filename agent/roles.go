@@ -68,14 +68,15 @@ func FindRole(name string) (Role, error) {
 	return Role{}, fmt.Errorf("no agent is called %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// kit returns the role's tools, the agent's own among them, under k's guards.
-// A tool of k takes the place of the agent's own one of that name.
-func (r Role) kit(k *whet.Kit) *whet.Kit {
+// kit returns the role's tools, the agent's own among them, under k's guards,
+// without the disabled ones. A tool of k takes the place of the agent's own one
+// of that name.
+func (r Role) kit(k *whet.Kit, disabled []string) *whet.Kit {
 	own := *k
 	own.Tools = nil
 	for _, t := range slices.Concat(k.Tools, Tools()) {
 		allowed := r.Tools == nil || slices.Contains(r.Tools, t.Name)
-		if allowed && !slices.ContainsFunc(own.Tools, func(o whet.Tool) bool { return o.Name == t.Name }) {
+		if allowed && !slices.Contains(disabled, t.Name) && !slices.ContainsFunc(own.Tools, func(o whet.Tool) bool { return o.Name == t.Name }) {
 			own.Tools = append(own.Tools, t)
 		}
 	}

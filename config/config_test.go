@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/whet-dev/whet/config"
+	"github.com/whet-dev/whet/kit"
 )
 
 // tree makes files below a new directory and returns it.
@@ -31,7 +32,7 @@ func tree(t *testing.T, files map[string]string) string {
 
 func content(text string) []string { return []string{"WHET_CONFIG_CONTENT=" + text} }
 
-func problems(l *config.Loaded, dir string) []string {
+func problems(l *config.Loaded[kit.Config], dir string) []string {
 	var out []string
 	for _, p := range l.Problems {
 		out = append(out, strings.ReplaceAll(p.String(), dir, "DIR"))
@@ -83,7 +84,7 @@ func TestLayers(t *testing.T) {
 				}
 				return filepath.Join(dir, p)
 			}
-			l := config.Load(abs(c.dir), abs(c.worktree), c.env)
+			l := config.Load[kit.Config](abs(c.dir), abs(c.worktree), c.env)
 			g := l.Config.LoopGuard
 			if d := cmp.Diff(c.want, want{g.WarnAt, g.RefuseAt, g.Exempt, g.RefuseTools}, cmp.AllowUnexported(want{})); d != "" {
 				t.Errorf("(-want +got)\n%s\nproblems: %q", d, problems(l, dir))
@@ -112,7 +113,7 @@ func TestOneBadValueCostsOnlyItself(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := tree(t, map[string]string{"whet.jsonc": `{"loopGuard": {"warnAt": 7}}`, "f.jsonc": c.text})
-			l := config.Load("", "", []string{"WHET_CONFIG_DIR=" + dir, "WHET_CONFIG=" + dir + "/f.jsonc"})
+			l := config.Load[kit.Config]("", "", []string{"WHET_CONFIG_DIR=" + dir, "WHET_CONFIG=" + dir + "/f.jsonc"})
 			got := problems(l, dir)
 			for i := range got {
 				got[i] = strings.Replace(got[i], filepath.FromSlash("DIR/f.jsonc"), "FILE", 1)
@@ -152,20 +153,20 @@ func TestLostFiles(t *testing.T) {
 		{"both", "DIR/both/whet.json: left out, because whet.jsonc stands beside it", false},
 		{"not-object", "DIR/not-object/whet.json:1:15: loopGuard: want an object, got 3", false},
 	} {
-		l := config.Load("", "", []string{"WHET_CONFIG_DIR=" + filepath.Join(dir, c.name)})
+		l := config.Load[kit.Config]("", "", []string{"WHET_CONFIG_DIR=" + filepath.Join(dir, c.name)})
 		got := filepath.ToSlash(strings.Join(problems(l, dir), "\n"))
 		if got != c.want || (len(l.Problems) > 0 && l.Problems[0].Syntax != c.syntax) {
 			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
 		}
 	}
-	l := config.Load("", "", []string{"WHET_CONFIG=" + dir + "/none.jsonc"})
+	l := config.Load[kit.Config]("", "", []string{"WHET_CONFIG=" + dir + "/none.jsonc"})
 	if len(l.Problems) != 1 || !strings.Contains(l.Problems[0].String(), "no such file") {
 		t.Errorf("a named file that isn't there: %q", l.Problems)
 	}
 }
 
 func TestVariables(t *testing.T) {
-	l := config.Load("", "", []string{
+	l := config.Load[kit.Config]("", "", []string{
 		"WHET_LOOPGUARD__ENABLED=false", "WHET_TOOLS__DISABLED=grep", "WHET_LOOPGUARD__WARNAT=many",
 		"WHET_LOOPGUARD__NOSUCH=1", "WHET_STATE=/x", `WHET_FORMATTER__ENABLED={"a":`,
 	})
@@ -188,18 +189,18 @@ func TestVariables(t *testing.T) {
 
 func TestInert(t *testing.T) {
 	for _, v := range []string{"1", "true", "YES", "on"} {
-		if !config.Load("", "", []string{"WHET_DISABLE=" + v}).Inert {
+		if !config.Load[kit.Config]("", "", []string{"WHET_DISABLE=" + v}).Inert {
 			t.Errorf("WHET_DISABLE=%s has no effect", v)
 		}
 	}
-	if config.Load("", "", []string{"WHET_DISABLE=0"}).Inert {
+	if config.Load[kit.Config]("", "", []string{"WHET_DISABLE=0"}).Inert {
 		t.Error("WHET_DISABLE=0 disables")
 	}
 }
 
 func TestOrigins(t *testing.T) {
 	dir := tree(t, map[string]string{"whet.jsonc": "{\n  // how many\n  \"loopGuard\": {\"warnAt\": 7}\n}"})
-	l := config.Load("", "", []string{"WHET_CONFIG_DIR=" + dir, "WHET_LOOPGUARD__REFUSEAT=8"})
+	l := config.Load[kit.Config]("", "", []string{"WHET_CONFIG_DIR=" + dir, "WHET_LOOPGUARD__REFUSEAT=8"})
 	got := map[string]string{}
 	for k, o := range l.Origins {
 		got[k] = strings.ReplaceAll(filepath.ToSlash(o.String()), filepath.ToSlash(dir), "DIR")
@@ -212,7 +213,7 @@ func TestOrigins(t *testing.T) {
 
 // The committed schema is the one that the structs make.
 func TestSchemaFile(t *testing.T) {
-	got, err := config.Schema()
+	got, err := kit.Schema()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +235,7 @@ func TestSchemaFile(t *testing.T) {
 
 // What an editor accepts by the schema, whet accepts, and the other way round.
 func TestSchemaAgrees(t *testing.T) {
-	b, err := config.Schema()
+	b, err := kit.Schema()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +263,7 @@ func TestSchemaAgrees(t *testing.T) {
 		if (schema.Validate(v) == nil) != good {
 			t.Errorf("schema on %s: want good %v", text, good)
 		}
-		if l := config.Load("", "", content(text)); (len(l.Problems) == 0) != good {
+		if l := config.Load[kit.Config]("", "", content(text)); (len(l.Problems) == 0) != good {
 			t.Errorf("loader on %s: want good %v, got %q", text, good, l.Problems)
 		}
 	}
@@ -275,7 +276,7 @@ func FuzzLoad(f *testing.F) {
 		if strings.ContainsRune(text, 0) {
 			t.Skip()
 		}
-		g := config.Load("", "", content(text)).Config.LoopGuard
+		g := config.Load[kit.Config]("", "", content(text)).Config.LoopGuard
 		if g.WarnAt != 0 && (g.WarnAt < 2 || g.WarnAt > 100) {
 			t.Errorf("warnAt %d got past its bounds", g.WarnAt)
 		}

@@ -1,3 +1,6 @@
+// Package config reads settings into a struct of its caller's: from several
+// layers, later ones over earlier ones. It decides nothing; it reads, checks,
+// and says where each value came from. The struct's tags are those of whet.New.
 package config
 
 import (
@@ -14,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tailscale/hujson"
 
@@ -51,9 +55,14 @@ func tilde(path string) string {
 	return path
 }
 
-// Loaded is the outcome of reading all layers.
-type Loaded struct {
-	Config   Config
+// Loaded is the outcome of reading all layers into a T.
+type Loaded[T any] struct {
+	Config T
+	Report
+}
+
+// A Report says how the reading went.
+type Report struct {
 	Problems []Problem
 	Origins  map[string]Origin // of each value set, by its dotted path
 	Sources  []string          // the layers there are, lowest first
@@ -69,8 +78,16 @@ const maxFile = 256 << 10
 // WHET_LOOPGUARD__WARNAT=4. $WHET_CONFIG_DIR moves the user's file, and
 // $WHET_NO_PROJECT_CONFIG=1 leaves the project's files out. It never fails: what
 // can't be read is a Problem.
-func Load(dir, worktree string, environ []string) *Loaded {
-	l := &loader{Loaded: Loaded{Origins: map[string]Origin{}}, schema: whet.SchemaOf[Config](), env: map[string]string{}}
+func Load[T any](dir, worktree string, environ []string) *Loaded[T] {
+	out := &Loaded[T]{}
+	l := &loader{schema: sync.OnceValue(whet.SchemaOf[T]), config: &out.Config, env: map[string]string{}}
+	l.read(dir, worktree, environ)
+	out.Report = l.Report
+	return out
+}
+
+func (l *loader) read(dir, worktree string, environ []string) {
+	l.Origins = map[string]Origin{}
 	for _, kv := range environ {
 		if k, v, ok := strings.Cut(kv, "="); ok {
 			l.env[k] = v
@@ -78,7 +95,7 @@ func Load(dir, worktree string, environ []string) *Loaded {
 	}
 	if truthy(l.env["WHET_DISABLE"]) {
 		l.Inert = true
-		return &l.Loaded
+		return
 	}
 	if d := l.userDir(); d != "" {
 		l.directory(d, false)
@@ -95,7 +112,6 @@ func Load(dir, worktree string, environ []string) *Loaded {
 		l.layer("WHET_CONFIG_CONTENT", []byte(text), false)
 	}
 	l.variables()
-	return &l.Loaded
 }
 
 func truthy(s string) bool {
@@ -103,8 +119,9 @@ func truthy(s string) bool {
 }
 
 type loader struct {
-	Loaded
-	schema *whet.Schema
+	Report
+	schema func() *whet.Schema // made if there is anything to check
+	config any
 	env    map[string]string
 }
 
@@ -155,7 +172,7 @@ func (l *loader) directory(d string, project bool) {
 }
 
 func (l *loader) file(path string, project, must bool) bool {
-	b, err := read(path)
+	b, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) && !must {
 		return false
 	}
@@ -167,7 +184,7 @@ func (l *loader) file(path string, project, must bool) bool {
 	return true
 }
 
-func read(path string) ([]byte, error) {
+func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -196,7 +213,7 @@ func (l *loader) layer(source string, text []byte, project bool) {
 		return
 	}
 	c := checker{l: l, source: source, text: text, project: project}
-	if c.object(&v, l.schema, "") {
+	if c.object(&v, l.schema(), "") {
 		l.take(v, source)
 	}
 }
@@ -204,7 +221,7 @@ func (l *loader) layer(source string, text []byte, project bool) {
 // take sets what is in v: objects merge, lists and plain values replace.
 func (l *loader) take(v hujson.Value, source string) {
 	v.Standardize()
-	if err := json.Unmarshal(v.Pack(), &l.Config); err != nil {
+	if err := json.Unmarshal(v.Pack(), l.config); err != nil {
 		l.problem(Origin{Source: source}, "left out in part: %v", err)
 	}
 }
@@ -248,7 +265,7 @@ func (l *loader) variables() {
 			continue
 		}
 		c := checker{l: l, source: name}
-		if c.object(&v, l.schema, "") {
+		if c.object(&v, l.schema(), "") {
 			l.take(v, name)
 		}
 	}
@@ -256,7 +273,7 @@ func (l *loader) variables() {
 
 // keys finds the setting that the upper-case names mean, and its schema.
 func (l *loader) keys(names []string) (keys []string, s *whet.Schema) {
-	s = l.schema
+	s = l.schema()
 	for _, n := range names {
 		i := slices.IndexFunc(s.Properties, func(p whet.Property) bool { return strings.EqualFold(p.Name, n) })
 		if i < 0 {

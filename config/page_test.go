@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/whet-dev/whet"
-	"github.com/whet-dev/whet/config"
+	"github.com/whet-dev/whet/kit"
 )
 
 // The table of settings in docs/config.md is the one that the structs make.
@@ -26,7 +26,7 @@ func TestConfigPage(t *testing.T) {
 	}
 	var table strings.Builder
 	table.WriteString("\n| setting | value | meaning |\n|---|---|---|\n")
-	settings(&table, "", whet.SchemaOf[config.Config]())
+	settings(&table, "", whet.SchemaOf[kit.Config]())
 	want := head + begin + table.String() + "\n" + end + tail
 	if os.Getenv("WHET_UPDATE") != "" {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {

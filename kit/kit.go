@@ -1,68 +1,59 @@
-// Package kit is the one list of every tool and guard, and the only place
-// where their order is chosen.
+// Package kit is the one list of tools, and the settings of everything. With
+// the guards of kit/guards it makes the kit that whet's faces serve.
 package kit
 
 import (
-	"context"
+	"encoding/json"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/applypatch"
 	"github.com/whet-dev/whet/config"
-	"github.com/whet-dev/whet/format"
-	"github.com/whet-dev/whet/loop"
+	"github.com/whet-dev/whet/kit/guards"
 	"github.com/whet-dev/whet/search"
+	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/client"
 )
 
+// Config is all of whet's settings. The zero value is the default.
+type Config struct {
+	Schema string `json:"$schema,omitempty" doc:"address of the JSON Schema, for editors"`
+	Tools  Tools  `json:"tools,omitzero" doc:"which tools whet offers"`
+	guards.Config
+	Agent agent.Settings `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`
+	Task  task.Options   `json:"task,omitzero" doc:"background tasks"`
+}
+
+// Tools says which tools whet offers.
+type Tools struct {
+	Disabled []string `json:"disabled,omitempty" doc:"tools that are neither listed nor callable, on every face"`
+}
+
+// Schema returns the JSON Schema of the configuration file, draft 2020-12.
+func Schema() ([]byte, error) {
+	return json.MarshalIndent(struct {
+		Draft string `json:"$schema"`
+		Title string `json:"title"`
+		*whet.Schema
+	}{"https://json-schema.org/draft/2020-12/schema", "whet.jsonc", whet.SchemaOf[Config]()}, "", "  ")
+}
+
 // New returns the kit as configured.
-func New(l *config.Loaded, log *slog.Logger) *whet.Kit {
-	k := &whet.Kit{Log: log}
-	if l.Inert {
-		return k
-	}
-	cfg := l.Config
-	tasks := &client.Client{Start: client.Spawn}
-	k.Tools = slices.DeleteFunc(tools(tasks), func(t whet.Tool) bool { return slices.Contains(cfg.Tools.Disabled, t.Name) })
-	k.Guards = []whet.Guard{ // top to bottom before a call, bottom to top after it
-		client.Guard(tasks), // what it adds to a result is for the model alone
-		search.PathGuard(),  // cheap refusals first
-		configNotice(l.Problems),
-		format.Guard(cfg.Formatter), // after edits
-		// The loop guard is innermost: it must count what really ran, and see the
-		// tool's own text before the others add notes that differ.
-		loop.Guard(cfg.LoopGuard),
+func New(l *config.Loaded[Config], log *slog.Logger) *whet.Kit {
+	k := &whet.Kit{Log: log, Guards: guards.New(l.Config.Config, l.Report)}
+	if !l.Inert {
+		k.Tools = slices.DeleteFunc(tools(l.Config), func(t whet.Tool) bool { return slices.Contains(l.Config.Tools.Disabled, t.Name) })
 	}
 	return k
 }
 
 // tools lists every tool.
-func tools(tasks *client.Client) []whet.Tool {
-	return client.Tools(tasks)
-}
-
-// configNotice tells the agent once a session that a configuration file has
-// been left out, so that a person hears of it.
-func configNotice(problems []config.Problem) whet.Guard {
-	g := whet.Guard{Name: "config"}
-	var lost []string
-	for _, p := range problems {
-		if p.Syntax {
-			lost = append(lost, p.String())
-		}
-	}
-	if lost == nil {
-		return g
-	}
-	g.After = func(_ context.Context, c *whet.Call, r *whet.Result) error {
-		return whet.Update(c.Session, "config-notice", func(told *bool) error {
-			if !*told {
-				r.Note("[whet] configuration problem, tell the user: %s", strings.Join(lost, "; "))
-				*told = true
-			}
-			return nil
-		})
-	}
-	return g
+func tools(c Config) []whet.Tool {
+	return slices.Concat(
+		[]whet.Tool{applypatch.Tool(c.ApplyPatch)},
+		search.Tools(),
+		client.Tools(&client.Client{Start: client.Spawn}),
+	)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/whet-dev/whet/kit"
 )
 
-func full() *whet.Kit { return kit.New(&config.Loaded{}, nil) }
+func full() *whet.Kit { return kit.New(&config.Loaded[kit.Config]{}, nil) }
 
 // What every model vendor and every host takes: one tool with an odd schema
 // can cost a session all of them.
@@ -96,9 +96,9 @@ func TestToolsAreDocumented(t *testing.T) {
 		if err != nil || !strings.Contains(string(page), tool.Name) {
 			t.Errorf("%s: docs/%s.md doesn't speak of it (%v)", tool.Name, f, err)
 		}
-		scripts, err := filepath.Glob(filepath.Join("..", "cmd", "whet", "testdata", "script", f+"-*.txtar"))
+		scripts, err := filepath.Glob(filepath.Join("..", "cmd", "whet", "testdata", "script", strings.TrimSuffix(f, "s")+"-*.txtar"))
 		if err != nil || len(scripts) == 0 {
-			t.Errorf("%s: there is no script %s-*.txtar (%v)", tool.Name, f, err)
+			t.Errorf("%s: there is no script %s-*.txtar (%v)", tool.Name, strings.TrimSuffix(f, "s"), err)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestDisabledToolsAreGone(t *testing.T) {
 	if len(tools) == 0 {
 		t.Skip("there are no tools yet")
 	}
-	l := &config.Loaded{}
+	l := &config.Loaded[kit.Config]{}
 	l.Config.Tools.Disabled = []string{tools[0].Name}
 	k := kit.New(l, nil)
 	if _, err := k.Tool(tools[0].Name); err == nil || len(k.Tools) != len(tools)-1 {
@@ -117,7 +117,7 @@ func TestDisabledToolsAreGone(t *testing.T) {
 }
 
 func TestInertKitIsEmpty(t *testing.T) {
-	if k := kit.New(&config.Loaded{Inert: true}, nil); len(k.Tools)+len(k.Guards) != 0 {
+	if k := kit.New(&config.Loaded[kit.Config]{Report: config.Report{Inert: true}}, nil); len(k.Tools)+len(k.Guards) != 0 {
 		t.Errorf("%d tools and %d guards in an inert kit", len(k.Tools), len(k.Guards))
 	}
 }

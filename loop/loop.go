@@ -8,6 +8,7 @@ package loop
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -28,8 +29,8 @@ type Watch struct {
 }
 
 type pending struct {
-	Call string    `json:"call"`
-	At   time.Time `json:"at"`
+	Call string `json:"call"`
+	At   int64  `json:"at"` // Unix time in seconds
 }
 
 // A call that a host never reported back is forgotten after an hour, or when
@@ -44,17 +45,17 @@ func (w *Watch) Begin(id, call string, now time.Time) {
 	if id == "" {
 		return
 	}
-	maps.DeleteFunc(w.Pending, func(_ string, p pending) bool { return now.Sub(p.At) > pendingFor })
+	maps.DeleteFunc(w.Pending, func(_ string, p pending) bool { return now.Unix()-p.At > int64(pendingFor/time.Second) })
 	if len(w.Pending) >= maxPending {
 		oldest := slices.MinFunc(slices.Collect(maps.Keys(w.Pending)), func(a, b string) int {
-			return w.Pending[a].At.Compare(w.Pending[b].At)
+			return cmp.Compare(w.Pending[a].At, w.Pending[b].At)
 		})
 		delete(w.Pending, oldest)
 	}
 	if w.Pending == nil {
 		w.Pending = map[string]pending{}
 	}
-	w.Pending[id] = pending{call, now}
+	w.Pending[id] = pending{call, now.Unix()}
 }
 
 // End counts the call's result and returns how often in a row it was the same.

@@ -26,7 +26,7 @@ func guardTree(t *testing.T) (dir string) {
 	return dir
 }
 
-func write(t *testing.T, dir, name, text string) {
+func write(t testing.TB, dir, name, text string) {
 	t.Helper()
 	p := filepath.Join(dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
@@ -37,7 +37,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-func link(t *testing.T, target, name string) {
+func link(t testing.TB, target, name string) {
 	t.Helper()
 	if err := os.Symlink(target, name); err != nil {
 		t.Skipf("no symbolic links here: %v", err)

@@ -12,16 +12,22 @@ import (
 // roots. What doesn't exist is judged by the part that does.
 func inside(roots []string, p string) bool {
 	for _, root := range roots {
-		if rel, ok := under(root, p); ok && staysIn(root, rel) {
-			return true
-		}
-		if real, err := filepath.EvalSymlinks(root); err == nil && real != root {
-			if rel, ok := under(real, p); ok && staysIn(real, rel) {
+		for _, r := range spellings(root) {
+			if rel, ok := under(r, p); ok && staysIn(r, rel) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// spellings returns root, and its path without links if that is another: a
+// model may have been told either.
+func spellings(root string) []string {
+	if real, err := filepath.EvalSymlinks(root); err == nil && real != root {
+		return []string{root, real}
+	}
+	return []string{root}
 }
 
 // under returns p relative to root, if it is there by its text.

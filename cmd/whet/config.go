@@ -12,6 +12,7 @@ import (
 
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/internal/project"
+	"github.com/whet-dev/whet/kit"
 )
 
 func configCommand() *cobra.Command {
@@ -21,14 +22,14 @@ func configCommand() *cobra.Command {
 	}
 	var dir string
 	c.PersistentFlags().StringVar(&dir, "dir", "", "project `directory` (default the working directory)")
-	load := func() (*config.Loaded, error) {
+	load := func() (*config.Loaded[kit.Config], error) {
 		abs, err := filepath.Abs(dir)
-		return config.Load(abs, project.Worktree(abs), os.Environ()), err
+		return config.Load[kit.Config](abs, project.Worktree(abs), os.Environ()), err
 	}
 	c.AddCommand(configShow(load), configCheck(load), &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of the configuration file", Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			b, err := config.Schema()
+			b, err := kit.Schema()
 			if err != nil {
 				return err
 			}
@@ -39,7 +40,7 @@ func configCommand() *cobra.Command {
 	return c
 }
 
-func configShow(load func() (*config.Loaded, error)) *cobra.Command {
+func configShow(load func() (*config.Loaded[kit.Config], error)) *cobra.Command {
 	var origin bool
 	c := &cobra.Command{
 		Use: "show", Short: "Print the settings in force that differ from the defaults", Args: usageArgs(cobra.NoArgs),
@@ -69,7 +70,7 @@ func configShow(load func() (*config.Loaded, error)) *cobra.Command {
 	return c
 }
 
-func configCheck(load func() (*config.Loaded, error)) *cobra.Command {
+func configCheck(load func() (*config.Loaded[kit.Config], error)) *cobra.Command {
 	return &cobra.Command{
 		Use: "check", Short: "Check the configuration; exit status 1 if anything is wrong", Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -82,7 +82,7 @@ func demo(ctx context.Context, w io.Writer, colour bool, steps []demoStep) error
 		dir: dir, w: w, p: p,
 		model: agent.Endpoint{Provider: "scripted", Model: "model", BaseURL: model.URL + "/v1", Idle: 30 * time.Second}.Open(),
 		// Not the person's configuration: the demo shows what whet does by itself.
-		kit: kit.New(&config.Loaded{}, logger(io.Discard)),
+		kit: kit.New(&config.Loaded[kit.Config]{}, logger(io.Discard)),
 	}
 	wrong := 0
 	for i, s := range steps {

@@ -1,18 +1,10 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-
 	"github.com/spf13/cobra"
 
-	"github.com/whet-dev/whet"
-	"github.com/whet-dev/whet/config"
+	"github.com/whet-dev/whet/cmd/whet/hookfirst"
 	"github.com/whet-dev/whet/host/hook"
-	"github.com/whet-dev/whet/kit"
 )
 
 func hookCommand() *cobra.Command {
@@ -36,29 +28,7 @@ not be read; never 2, which hosts take as "block this call".`,
 			if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
 				return c.Help()
 			}
-			return runHook(c.Context(), args, c.InOrStdin(), c.OutOrStdout())
+			return hookfirst.Run(c.Context(), args, c.InOrStdin(), c.OutOrStdout())
 		},
 	}
-}
-
-func runHook(ctx context.Context, args []string, in io.Reader, out io.Writer) (err error) {
-	defer func() {
-		if p := recover(); p != nil { // a panic would exit with 2
-			err = fmt.Errorf("hook: internal error: %v", p)
-		}
-	}()
-	if len(args) != 1 {
-		return errors.New("usage: whet hook HOST")
-	}
-	d, err := hook.Lookup(args[0])
-	if err != nil {
-		return err
-	}
-	return hook.Run(ctx, d, hookSetup, in, out)
-}
-
-// hookSetup makes the kit of one event. Its log goes nowhere but to $WHET_LOG:
-// hosts show what a hook writes to standard error.
-func hookSetup(dir, worktree string) (*whet.Kit, func(string) whet.Store) {
-	return kit.New(config.Load(dir, worktree, os.Environ()), logger(io.Discard)), fileStore
 }

@@ -27,10 +27,6 @@ const (
 func main() { os.Exit(run()) }
 
 func run() int {
-	// A hook is a process for each event: it skips the command tree.
-	if len(os.Args) > 1 && os.Args[1] == "hook" && !strings.HasPrefix(os.Args[len(os.Args)-1], "-") {
-		return exitCode(runHook(context.Background(), os.Args[2:], os.Stdin, os.Stdout))
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// From the second Ctrl-C on, the signal does what it does by default.
@@ -84,7 +80,6 @@ Give it to an agent:
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SuggestionsMinimumDistance = 2
-	c.CompletionOptions.HiddenDefaultCmd = true
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	c.AddGroup(&cobra.Group{ID: "people", Title: "For people:"}, &cobra.Group{ID: "hosts", Title: "For agents and their hosts:"})
 	c.AddCommand(commands()...)
@@ -118,6 +113,9 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		toolsCommand(),
 		callCommand(),
+		grepCommand(),
+		globCommand(),
+		patchCommand(),
 		configCommand(),
 		versionCommand(),
 		demoCommand(),

@@ -44,26 +44,34 @@ func whetBinary(t *testing.T) string {
 	return path
 }
 
-// A package that works at its initialisation costs every hook event.
+// A package that works at its initialisation costs every hook event. The
+// least of several runs counts: a busy machine only adds.
 func TestInit(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), whetBinary(t), "version")
-	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatal(err)
-	}
 	line := regexp.MustCompile(`(?m)^init (\S+) @.* ms, (\S+) ms clock`)
-	traced := line.FindAllStringSubmatch(string(out), -1)
-	if len(traced) == 0 {
-		t.Fatalf("no init trace in %s", out)
-	}
-	for _, m := range traced {
-		ms, err := strconv.ParseFloat(m[2], 64)
+	least := map[string]float64{}
+	for range 5 {
+		cmd := exec.CommandContext(t.Context(), whetBinary(t), "version")
+		cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasPrefix(m[1], "github.com/whet-dev/whet") && ms > 0.1 {
-			t.Errorf("package %s takes %s ms to initialise, more than 0.1", m[1], m[2])
+		for _, m := range line.FindAllStringSubmatch(string(out), -1) {
+			ms, err := strconv.ParseFloat(m[2], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if old, ok := least[m[1]]; !ok || ms < old {
+				least[m[1]] = ms
+			}
+		}
+	}
+	if len(least) == 0 {
+		t.Fatal("no init trace")
+	}
+	for name, ms := range least {
+		if strings.HasPrefix(name, "github.com/whet-dev/whet") && ms > 0.1 {
+			t.Errorf("package %s takes %v ms to initialise, more than 0.1", name, ms)
 		}
 	}
 }

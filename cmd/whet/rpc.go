@@ -19,7 +19,7 @@ func rpcCommand() *cobra.Command {
 			log := logger(c.ErrOrStderr())
 			stores := state.Memories()
 			setup := func(dir, worktree string, _ *rpc.Host) (*whet.Kit, func(string) whet.Store) {
-				return kit.New(config.Load(dir, worktree, os.Environ()), log), stores
+				return kit.New(config.Load[kit.Config](dir, worktree, os.Environ()), log), stores
 			}
 			s := rpc.Server{Version: version, Setup: setup, Log: log}
 			return s.Serve(c.Context(), os.Stdin, os.Stdout)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -119,7 +120,7 @@ func runAgent(c *cobra.Command, o runFlags, args []string) error {
 	default:
 		s.Ask = a.refuse
 	}
-	said := client.Said{Model: endpoint.Name(), BaseURL: o.wish.BaseURL}
+	said := client.Said{Model: cmp.Or(o.wish.Model, p.config.Config.Agent.Model), BaseURL: o.wish.BaseURL}
 	if o.yes {
 		said.Allow = []string{"*"}
 	}
@@ -128,7 +129,7 @@ func runAgent(c *cobra.Command, o runFlags, args []string) error {
 	}
 	show, answer := display(c, o.json)
 	out, err := agent.Run(ctx, agent.Options{
-		Model: endpoint.Open(), Kit: p.kit, Session: s, Role: role,
+		Model: endpoint.Open(), Kit: p.kit, Session: s, Role: role, Disabled: p.config.Config.Tools.Disabled,
 		Prompt: prompt, MaxSteps: o.maxSteps, Event: show, Inbox: client.Inbox(s),
 	})
 	if ctx.Err() != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/client"
 	"github.com/whet-dev/whet/task/llm"
+	"github.com/whet-dev/whet/task/mail"
 	taskrun "github.com/whet-dev/whet/task/run"
 	"github.com/whet-dev/whet/task/store"
 )
@@ -48,7 +49,7 @@ task, message and answer where it was, and goes on.
 		RunE: func(c *cobra.Command, _ []string) error {
 			if dir == "" {
 				var err error
-				if dir, err = client.StateDir(); err != nil {
+				if dir, err = mail.Dir(); err != nil {
 					return err
 				}
 			}
@@ -100,7 +101,7 @@ func serve(c *cobra.Command, dir string, onDemand bool) error {
 	}
 	defer unlock()
 	log := logger(c.ErrOrStderr())
-	l := config.Load("", "", os.Environ())
+	l := config.Load[kit.Config]("", "", os.Environ())
 	for _, p := range l.Problems {
 		log.Warn("configuration", "problem", p.String())
 	}
@@ -128,8 +129,8 @@ func serve(c *cobra.Command, dir string, onDemand bool) error {
 }
 
 // taskConfig reads the configuration of a task's project.
-func taskConfig(dir string) *config.Loaded {
-	return config.Load(dir, project.Worktree(dir), os.Environ())
+func taskConfig(dir string) *config.Loaded[kit.Config] {
+	return config.Load[kit.Config](dir, project.Worktree(dir), os.Environ())
 }
 
 // findWorker says who works as a specialist in a project.
@@ -171,7 +172,7 @@ func openAgent(log *slog.Logger) llm.Open {
 		if err != nil {
 			return o, err
 		}
-		o.Model, o.Kit = e.Open(), kit.New(l, log)
+		o.Model, o.Kit, o.Disabled = e.Open(), kit.New(l, log), l.Config.Tools.Disabled
 		o.Session = whet.Session{ID: t.ID, Host: "whet-task", Dir: t.Dir, Worktree: project.Worktree(t.Dir), Store: stores(t.ID), Ask: permit(t)}
 		return o, nil
 	}

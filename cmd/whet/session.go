@@ -20,7 +20,7 @@ import (
 // A place is a project and what is configured there.
 type place struct {
 	dir, worktree string
-	config        *config.Loaded
+	config        *config.Loaded[kit.Config]
 	kit           *whet.Kit
 }
 
@@ -35,7 +35,7 @@ func open(c *cobra.Command, dir string) (*place, error) {
 		return nil, usageError{fmt.Errorf("--dir %s: %w", dir, cmp.Or(err, fmt.Errorf("not a directory")))}
 	}
 	p := &place{dir: dir, worktree: project.Worktree(dir)}
-	p.config = config.Load(p.dir, p.worktree, os.Environ())
+	p.config = config.Load[kit.Config](p.dir, p.worktree, os.Environ())
 	for _, problem := range p.config.Problems {
 		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
 	}
@@ -50,19 +50,9 @@ func (p *place) session(id, agent string) whet.Session {
 	if id == "" {
 		s.Store = state.Memory()
 	} else {
-		s.Store = fileStore("cli/" + id)
+		s.Store = state.Default("cli/" + id)
 	}
 	return s
-}
-
-// fileStore returns the session's store on disk, or nil if there is no place
-// for one: state is never worth an error.
-func fileStore(session string) whet.Store {
-	root, err := state.Root()
-	if err != nil {
-		return nil
-	}
-	return state.Session(root, session)
 }
 
 // logger writes to the file that $WHET_LOG names, or else warnings to w.

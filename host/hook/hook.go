@@ -8,10 +8,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/internal/project"
@@ -79,17 +79,15 @@ func Lookup(name string) (*Dialect, error) {
 	return nil, fmt.Errorf("unknown host %q; known: %s", name, strings.Join(names, ", "))
 }
 
-// Limits of an event: how long the host may pause before it is complete, and
-// its size in bytes. Some hosts never close the hook's standard input.
-const (
-	idle    = 2 * time.Second
-	maxSize = 32 << 20
-)
+// maxSize is the size of the largest event that is read, in bytes.
+const maxSize = 32 << 20
 
 // Setup makes what an event needs once its directory is known.
 type Setup func(dir, worktree string) (*whet.Kit, func(session string) whet.Store)
 
-// Run reads one event, asks the guards, and writes one reply.
+// Run reads one event, asks the guards, and writes one reply. It doesn't wait
+// for the end of in, which some hosts never close; how long it may wait for the
+// event is the caller's to bound.
 func Run(ctx context.Context, d *Dialect, setup Setup, in io.Reader, out io.Writer) error {
 	b, err := read(in)
 	if err != nil {
@@ -120,54 +118,20 @@ func Run(ctx context.Context, d *Dialect, setup Setup, in io.Reader, out io.Writ
 	return d.Encode(out, e, answer(ctx, kit, e))
 }
 
-// read returns the first JSON value of in. It doesn't wait for the end of in.
+// read returns the first JSON value of in.
 func read(in io.Reader) ([]byte, error) {
-	type outcome struct {
-		raw json.RawMessage
-		err error
-	}
-	done, beat := make(chan outcome, 1), make(chan struct{}, 1)
+	var raw json.RawMessage
 	limited := &io.LimitedReader{R: in, N: maxSize}
-	go func() {
-		var o outcome
-		o.err = json.NewDecoder(beating{limited, beat}).Decode(&o.raw)
-		done <- o
-	}()
-	timer := time.NewTimer(idle)
-	defer timer.Stop()
-	for {
-		select {
-		case o := <-done:
-			switch {
-			case o.err == nil:
-				return o.raw, nil
-			case limited.N <= 0:
-				return nil, fmt.Errorf("it is larger than %d MiB", maxSize>>20)
-			case o.err == io.EOF:
-				return nil, fmt.Errorf("standard input is empty; the host must send the event as JSON")
-			}
-			return nil, fmt.Errorf("not valid JSON: %w", o.err)
-		case <-beat:
-			timer.Reset(idle)
-		case <-timer.C:
-			return nil, fmt.Errorf("no complete JSON on standard input after %v of silence", idle)
-		}
+	err := json.NewDecoder(limited).Decode(&raw)
+	switch {
+	case err == nil:
+		return raw, nil
+	case limited.N <= 0:
+		return nil, fmt.Errorf("it is larger than %d MiB", maxSize>>20)
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("standard input is empty; the host must send the event as JSON")
 	}
-}
-
-// beating tells beat of every read that brought something.
-type beating struct {
-	r    io.Reader
-	beat chan<- struct{}
-}
-
-func (b beating) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	select {
-	case b.beat <- struct{}{}:
-	default:
-	}
-	return n, err
+	return nil, fmt.Errorf("not valid JSON: %w", err)
 }
 
 func answer(ctx context.Context, kit *whet.Kit, e Event) (r Reply) {

@@ -132,12 +132,18 @@ type toolInfo struct {
 	Input       *whet.Schema `json:"input"`
 }
 
-// Handle implements [jsonrpc2.Handler]: requests run side by side.
+// Handle implements [jsonrpc2.Handler]: requests run side by
+// side.
 func (c *connection) Handle(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) {
-	c.calls.Go(func() {
+	serve := func() {
 		<-c.ready
 		jsonrpc2.HandlerWithError(c.handle).SuppressErrClosed().Handle(ctx, conn, req)
-	})
+	}
+	if req.Method == "initialize" { // what comes after it relies on it
+		serve()
+		return
+	}
+	c.calls.Go(serve)
 }
 
 func (c *connection) handle(ctx context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) (any, error) {

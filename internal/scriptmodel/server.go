@@ -133,7 +133,7 @@ func (s *Server) answer(f format) http.HandlerFunc {
 	}
 }
 
-var marker = regexp.MustCompile(`\[\[script:([\w.-]+)\]\]`)
+var marker = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[\[script:([\w.-]+)\]\]`) })
 
 // position finds the scenario and how many turns the model has taken in it.
 // Several assistant items in a row are one turn: one format splits them.
@@ -141,7 +141,7 @@ func position(turns []turn) (name string, step int) {
 	last := ""
 	for _, t := range turns {
 		if t.role == "user" {
-			if m := marker.FindAllStringSubmatch(t.text, -1); m != nil {
+			if m := marker().FindAllStringSubmatch(t.text, -1); m != nil {
 				name, step = m[len(m)-1][1], 0
 			}
 		}

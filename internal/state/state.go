@@ -8,10 +8,12 @@
 package state
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -55,14 +57,24 @@ func Session(root, id string) whet.Store {
 	return Dir(filepath.Join(root, "sessions", hashed(id)))
 }
 
+// Default returns the session's store below [Root], or nil if there is no
+// place for one.
+func Default(session string) whet.Store {
+	root, err := Root()
+	if err != nil {
+		return nil
+	}
+	return Session(root, session)
+}
+
 func hashed(s string) string {
 	h := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(h[:12])
 }
 
-// A Dir is a directory of small named values, one file each. A value is
-// replaced by a rename while a lock is held: processes never lose each other's
-// updates, and a crash at any moment leaves the old value or the new one.
+// A Dir is a directory of small named values, one file each, JSON. A value is
+// replaced at once while a lock is held: processes never lose each other's
+// updates, and one that is killed leaves the old value or the new one.
 type Dir string
 
 // Update implements [whet.Store].
@@ -80,12 +92,23 @@ func (d Dir) Update(name string, f func([]byte) ([]byte, error)) error {
 	}
 	defer unlock()
 	path := filepath.Join(string(d), name+".json")
-	old, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
 		return err
 	}
-	v, err := f(old)
+	defer file.Close()
+	old, err := io.ReadAll(file)
 	if err != nil {
+		return err
+	}
+	v, err := f(bytes.TrimRight(old, " "))
+	if err != nil {
+		return err
+	}
+	if n := max(len(old), len(v)); n <= pageSize {
+		// One write to one page is done or not done when a process is killed, and
+		// costs a fraction of a rename. Spaces cover what was longer before.
+		_, err := file.WriteAt(append(v, bytes.Repeat([]byte{' '}, n-len(v))...), 0)
 		return err
 	}
 	// The lock makes one fixed temporary name enough; a crash leaves at most it.
@@ -95,6 +118,8 @@ func (d Dir) Update(name string, f func([]byte) ([]byte, error)) error {
 	}
 	return os.Rename(tmp, path)
 }
+
+const pageSize = 4096 // the smallest page there is
 
 // create makes the directory. A session that is new makes room for itself.
 func (d Dir) create() error {

@@ -31,7 +31,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-type counter struct{ N int }
+type counter struct {
+	N   int
+	Pad string // of a length that changes, to vary the file's
+}
 
 // work does job on dir n times, or for ever if n is 0.
 func work(job, dir, n string) error {
@@ -39,11 +42,16 @@ func work(job, dir, n string) error {
 	if err != nil {
 		return err
 	}
+	size, _ := strconv.Atoi(os.Getenv("STATE_TEST_SIZE"))
 	for i := 0; times == 0 || i < times; i++ {
 		switch job {
 		case "count":
 			s := whet.Session{Store: state.Session(dir, "s")}
-			err = whet.Update(s, "count", func(c *counter) error { c.N++; return nil })
+			err = whet.Update(s, "count", func(c *counter) error {
+				c.N++
+				c.Pad = strings.Repeat("x", size+rand.IntN(100))
+				return nil
+			})
 		case "put":
 			err = state.Spool(dir).Put(fmt.Appendf(nil, "%d:%d", os.Getpid(), i))
 		}
@@ -87,6 +95,12 @@ func TestProcessesNeverLoseAnUpdate(t *testing.T) {
 }
 
 func TestKilledWriterLeavesAValidValue(t *testing.T) {
+	for _, size := range []int{0, 10_000} { // in one page, and in several
+		t.Run(strconv.Itoa(size), func(t *testing.T) { killed(t, size) })
+	}
+}
+
+func killed(t *testing.T, size int) {
 	dir := t.TempDir()
 	rounds := 60
 	if testing.Short() {
@@ -95,6 +109,7 @@ func TestKilledWriterLeavesAValidValue(t *testing.T) {
 	last := 0
 	for range rounds {
 		cmd := command(t, "count", dir, 0)
+		cmd.Env = append(cmd.Env, "STATE_TEST_SIZE="+strconv.Itoa(size))
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -173,6 +173,16 @@ func (f *Filter) Match(p string) bool {
 	return f.glob.Match(p) && (f.strict == nil || !hasHidden(p) || f.strict.MatchString(p))
 }
 
+// MatchAbove tells whether p or a directory that it is in is meant.
+func (f *Filter) MatchAbove(p string) bool {
+	for i := range len(p) {
+		if p[i] == '/' && f.Match(p[:i]) {
+			return true
+		}
+	}
+	return f.Match(p)
+}
+
 // dotComponent tells whether a component of the pattern, or an alternative in
 // braces, begins with a dot that isn't "." or "..".
 func dotComponent(pattern string) bool {

@@ -6,7 +6,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/task"
+	"github.com/whet-dev/whet/task/mail"
 )
 
 // A Client asks the runner of one user. The zero value is for the user's own.
@@ -30,30 +30,22 @@ type Client struct {
 	// Start starts a runner that outlives us; nil means that one must be there.
 	Start func(dir string) error
 
-	once     sync.Once
-	http     *http.Client
-	instance string
+	once sync.Once
+	http *http.Client
 }
 
 // startLimit is how long a runner that was just started may take to listen.
 const startLimit = 10 * time.Second
 
-// StateDir returns the user's own directory for tasks.
-func StateDir() (string, error) {
-	root, err := state.Root()
-	return filepath.Join(root, "tasks"), err
-}
-
 func (c *Client) dir() (string, error) {
 	if c.Dir != "" {
 		return c.Dir, nil
 	}
-	return StateDir()
+	return mail.Dir()
 }
 
 func (c *Client) setup(dir string) {
 	c.once.Do(func() {
-		c.instance = rand.Text()[:8]
 		c.http = &http.Client{Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return new(net.Dialer).DialContext(ctx, "unix", state.Socket(dir))

@@ -2,11 +2,11 @@ package client
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/task"
+	"github.com/whet-dev/whet/task/mail"
 )
 
 // Inbox returns what an agent of our own asks for before each turn: while it
@@ -18,7 +18,7 @@ func Inbox(s whet.Session) func(ctx context.Context, idle bool) []string {
 		if !idle {
 			return nil
 		}
-		q := task.Request{Caller: c.caller(s)}
+		q := task.Request{Caller: caller(s)}
 		for ctx.Err() == nil {
 			reply, err := c.Do(ctx, "/notices", q)
 			if err != nil {
@@ -38,21 +38,8 @@ func Inbox(s whet.Session) func(ctx context.Context, idle bool) []string {
 
 // fresh returns the notices that the session was not given yet, and
 // acknowledges the others: the agent has taken a turn since.
-func (c *Client) fresh(ctx context.Context, s whet.Session, q task.Request, reply *task.Reply) (texts []string) {
-	var read []string
-	_ = whet.Update(s, toldName, func(t *told) error { // in memory: can't fail
-		var now []string
-		for _, n := range reply.Notices {
-			if slices.Contains(t.IDs, n.ID) {
-				read = append(read, n.ID)
-			} else {
-				texts = append(texts, n.Text)
-			}
-			now = append(now, n.ID)
-		}
-		t.IDs = now
-		return nil
-	})
+func (c *Client) fresh(ctx context.Context, s whet.Session, q task.Request, reply *task.Reply) []string {
+	texts, read, _ := mail.Sort(s, reply.Notices) // in memory: can't fail
 	if len(read) > 0 {
 		q.Notices = read
 		_, _ = c.Do(ctx, "/acknowledge", q) // told again then, under the same id

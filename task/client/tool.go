@@ -11,6 +11,7 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/task"
+	"github.com/whet-dev/whet/task/mail"
 )
 
 // Said is what a session's person has said once for all its tasks. A face puts
@@ -28,25 +29,15 @@ func Say(s whet.Session, v Said) error {
 	return whet.Update(s, saidName, func(old *Said) error { *old = v; return nil })
 }
 
-// caller returns who asks. A session that has no id of its own is told apart by
-// our process.
-func (c *Client) caller(s whet.Session) task.Caller {
-	if dir, err := c.dir(); err == nil {
-		c.setup(dir)
-	}
-	q := task.Caller{Parent: Parent(s), Agent: s.Agent, Dir: s.Dir, Tree: s.Worktree}
-	if s.ID == "" || s.ID == s.Host {
-		q.Parent = s.Host + ":" + c.instance
-	}
+// caller returns who asks.
+func caller(s whet.Session) task.Caller {
+	q := task.Caller{Parent: mail.Parent(s), Agent: s.Agent, Dir: s.Dir, Tree: s.Worktree}
 	_ = whet.Update(s, saidName, func(v *Said) error { // no state is worth an error
 		q.Allow, q.Model, q.BaseURL = v.Allow, v.Model, v.BaseURL
 		return nil
 	})
 	return q
 }
-
-// Parent is how the runner calls a session that has an id.
-func Parent(s whet.Session) string { return s.Host + "/" + s.ID }
 
 // An answer is what the runner said to a tool.
 type answer struct{ *task.Reply }
@@ -69,7 +60,7 @@ func (a answer) MarshalJSON() ([]byte, error) {
 // tool makes a tool that is one question to the runner.
 func tool[In any](c *Client, name, doc, path string, fill func(In, *task.Request)) whet.Tool {
 	return whet.New(name, doc, func(ctx context.Context, call *whet.Call, in In) (answer, error) {
-		q := task.Request{Caller: c.caller(call.Session)}
+		q := task.Request{Caller: caller(call.Session)}
 		fill(in, &q)
 		return c.answer(ctx, path, q)
 	})
@@ -87,7 +78,7 @@ func (c *Client) answer(ctx context.Context, path string, q task.Request) (answe
 type launchIn struct {
 	Title  string   `json:"description" doc:"what the task is called, in 3 to 8 words" alias:"title,name"`
 	Prompt string   `json:"prompt" doc:"everything the specialist needs: objective, constraints, files, what to answer and in what form, what not to do; it knows nothing of this conversation"`
-	Agent  string   `json:"subagent_type" doc:"who does it: explorer, librarian, oracle, designer, fixer, observer, council" alias:"agent,specialist"`
+	Agent  string   `json:"subagent_type" doc:"who does it: explorer, librarian, oracle, designer, fixer, observer" alias:"agent,specialist"`
 	Behind *bool    `json:"background,omitempty" doc:"false waits for the end, at most 45 seconds; default true"`
 	ID     string   `json:"task_id,omitempty" doc:"go on with this ended task and its context" alias:"id,alias"`
 	Files  []string `json:"files,omitempty" doc:"globs of the files that it alone may change" eg:"internal/auth/**"`
@@ -164,7 +155,7 @@ files. You are told of each end by itself: go on with other work or end your tur
 
 func (c *Client) launch(ctx context.Context, call *whet.Call, in launchIn) (answer, error) {
 	q := task.Request{
-		Caller: c.caller(call.Session), Title: in.Title, Text: in.Prompt, Worker: in.Agent, ID: in.ID,
+		Caller: caller(call.Session), Title: in.Title, Text: in.Prompt, Worker: in.Agent, ID: in.ID,
 		Files: in.Files, After: in.After, MaxRun: time.Duration(in.MaxRun) * time.Second,
 	}
 	a, err := c.answer(ctx, "/launch", q)
@@ -192,7 +183,7 @@ func (c *Client) await(ctx context.Context, call *whet.Call, in awaitIn) (answer
 	if limit == 0 {
 		limit = foreground
 	}
-	q := task.Request{Caller: c.caller(call.Session), IDs: in.IDs, Wait: limit}
+	q := task.Request{Caller: caller(call.Session), IDs: in.IDs, Wait: limit}
 	a, err := c.answer(ctx, "/await", q)
 	if err != nil || a.Failed() {
 		return a, err
