@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"slices"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
 	"github.com/whet-dev/whet/config"
+	"github.com/whet-dev/whet/internal/proc"
 	"github.com/whet-dev/whet/internal/project"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit"
@@ -35,9 +38,15 @@ const idleExit = 30 * time.Minute
 
 func serveCommand() *cobra.Command {
 	var dir string
-	var stop, onDemand bool
+	var stop, onDemand, guardian bool
 	c := &cobra.Command{
-		Use: "serve", Short: "Run the background tasks of all sessions", GroupID: "hosts", Args: cobra.NoArgs,
+		Use: "serve", Short: "Run the background tasks of all sessions", GroupID: "hosts",
+		Args: func(c *cobra.Command, args []string) error {
+			if guardian {
+				return cobra.ExactArgs(1)(c, args)
+			}
+			return cobra.NoArgs(c, args)
+		},
 		Long: `Run the background tasks of all sessions. There is no need to start it: whoever
 launches a task does, and it ends itself when there has been nothing to do for
 half an hour (task.idleExitS). There is one for each user.
@@ -46,7 +55,11 @@ If it is killed, or the machine is, nothing is lost: started again, it finds eve
 task, message and answer where it was, and goes on.
 
   whet serve --stop ends it; tasks that are at work go on with the next one.`,
-		RunE: func(c *cobra.Command, _ []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			if guardian {
+				proc.Watch(os.Stdin, args[0])
+				return nil
+			}
 			if dir == "" {
 				var err error
 				if dir, err = mail.Dir(); err != nil {
@@ -61,8 +74,10 @@ task, message and answer where it was, and goes on.
 	}
 	c.Flags().BoolVar(&stop, "stop", false, "end the runner that is there")
 	c.Flags().BoolVar(&onDemand, "on-demand", false, "end when there is nothing to do")
+	c.Flags().BoolVar(&guardian, "guardian", false, "end what a killed runner has left")
 	c.Flags().StringVar(&dir, "state", "", "`directory` of its state")
 	_ = c.Flags().MarkHidden("on-demand")
+	_ = c.Flags().MarkHidden("guardian")
 	_ = c.Flags().MarkHidden("state")
 	return c
 }
@@ -101,6 +116,11 @@ func serve(c *cobra.Command, dir string, onDemand bool) error {
 	}
 	defer unlock()
 	log := logger(c.ErrOrStderr())
+	if line, err := lifeLine(); err != nil {
+		log.Warn("commands of tasks may outlive a killed runner", "err", err)
+	} else {
+		defer line.Close()
+	}
 	l := config.Load[kit.Config]("", "", os.Environ())
 	for _, p := range l.Problems {
 		log.Warn("configuration", "problem", p.String())
@@ -126,6 +146,16 @@ func serve(c *cobra.Command, dir string, onDemand bool) error {
 		err = r.Serve(ctx, listener, idle)
 	}
 	return errors.Join(err, r.Close())
+}
+
+// lifeLine starts the process that ends what this one's tasks have started, if
+// this one is killed.
+func lifeLine() (io.Closer, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return proc.LifeLine(exec.Command(self, "serve", "--guardian"))
 }
 
 // taskConfig reads the configuration of a task's project.
