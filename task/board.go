@@ -88,7 +88,7 @@ func queue(tasks []*Task) map[string]int {
 			waiting = append(waiting, t)
 		}
 	}
-	slices.SortFunc(waiting, func(a, b *Task) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(waiting, Older)
 	places := map[string]int{}
 	for i, t := range waiting {
 		places[t.ID] = i + 1

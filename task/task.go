@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -21,8 +22,10 @@ type Task struct {
 
 	Title  string        `json:"title"` // what the parent called it
 	Prompt string        `json:"prompt"`
-	Files  []string      `json:"files,omitempty"` // globs that it owns
-	After  []string      `json:"after,omitempty"` // tasks that must complete first, by id
+	Files  []string      `json:"files,omitempty"`  // globs that it owns
+	After  []string      `json:"after,omitempty"`  // tasks that must complete first, by id
+	Gather []string      `json:"gather,omitempty"` // tasks whose answers it gets, however they end
+	For    string        `json:"for,omitempty"`    // the task that gathers this one's answer
 	MaxRun time.Duration `json:"max_run,omitempty"`
 	Allow  []string      `json:"allow,omitempty"` // actions that need no person's permission
 
@@ -41,6 +44,11 @@ type Task struct {
 	Changed []string `json:"changed,omitempty"` // files that it wrote, relative to Dir
 	Usage   Usage    `json:"usage,omitzero"`    // of all generations
 	Writes  bool     `json:"writes,omitempty"`  // may change files
+}
+
+// Older orders tasks by when they were launched.
+func Older(a, b *Task) int {
+	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
 }
 
 // Usage is what a task has cost so far.
@@ -67,16 +75,11 @@ func (t *Task) State() string {
 	return t.Phase.String()
 }
 
-// prefixes are the short names of the agents that everyone has.
-var prefixes = map[string]string{
-	"council": "cou", "designer": "des", "explorer": "exp", "fixer": "fix",
-	"librarian": "lib", "observer": "obs", "oracle": "ora",
-}
-
-// Prefix returns how aliases of an agent begin.
+// Prefix returns how aliases of an agent begin: its first three letters, but
+// seat for the seats of the council.
 func Prefix(agent string) string {
-	if p, ok := prefixes[agent]; ok {
-		return p
+	if strings.HasPrefix(agent, "councillor") {
+		return "seat"
 	}
 	short := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

@@ -126,7 +126,7 @@ func serve(c *cobra.Command, dir string, onDemand bool) error {
 		log.Warn("configuration", "problem", p.String())
 	}
 	r, err := taskrun.Open(taskrun.Config{
-		Dir: dir, Options: l.Config.Task, Worker: findWorker, Version: version, Log: log,
+		Dir: dir, Options: l.Config.Task, Worker: findWorker, Seats: councilSeats, Version: version, Log: log,
 		Backends: func(hear task.Hear, s *store.Store) []task.Backend {
 			return []task.Backend{llm.New(openAgent(log), s, hear)}
 		},
@@ -165,26 +165,61 @@ func taskConfig(dir string) *config.Loaded[kit.Config] {
 
 // findWorker says who works as a specialist in a project.
 func findWorker(name, dir string) (taskrun.Worker, error) {
-	role, err := specialist(name)
+	role, err := specialist(name, dir)
 	if err != nil {
 		return taskrun.Worker{}, err
 	}
 	l := taskConfig(dir)
 	a := l.Config.Task.Agents[name]
 	writes := slices.ContainsFunc(role.Tools, func(t string) bool { return slices.Contains([]string{"write", "edit", "bash"}, t) })
-	return taskrun.Worker{Backend: cmp.Or(a.Backend, llm.Name), Model: cmp.Or(a.Model, l.Config.Agent.Model), Writes: writes}, nil
+	return taskrun.Worker{Backend: cmp.Or(a.Backend, llm.Name), Model: cmp.Or(a.Model, role.Model, l.Config.Agent.Model), Writes: writes}, nil
 }
 
-// specialist returns a role that tasks can be given to.
-func specialist(name string) (agent.Role, error) {
+// seat is how the names of the council's seats begin in task.agents.
+const seat = "councillor-"
+
+// councilSeats lists the seats that are set up for a project.
+func councilSeats(dir string) (seats []string) {
+	for name := range taskConfig(dir).Config.Task.Agents {
+		if strings.HasPrefix(name, seat) {
+			seats = append(seats, name)
+		}
+	}
+	slices.Sort(seats)
+	return seats
+}
+
+// specialist returns a role that tasks can be given to: one of whet's own, a
+// seat of the council, or an agent from a file.
+func specialist(name, dir string) (agent.Role, error) {
+	if strings.HasPrefix(name, seat) && slices.Contains(councilSeats(dir), name) {
+		role, err := agent.FindRole("councillor")
+		role.Name = name
+		return role, err
+	}
 	var names []string
-	for _, r := range agent.Roles()[1:] { // the first hands tasks out
+	custom, problems := customAgents(dir)
+	for _, r := range slices.Concat(agent.Roles()[1:], custom) { // the first hands tasks out
 		if r.Name == name {
 			return r, nil
 		}
-		names = append(names, r.Name)
+		if r.Name != "councillor" {
+			names = append(names, r.Name)
+		}
 	}
-	return agent.Role{}, fmt.Errorf("no specialist is called %q; there are %s", name, strings.Join(names, ", "))
+	err := fmt.Errorf("no specialist is called %q; there are %s", name, strings.Join(names, ", "))
+	for _, p := range problems {
+		if strings.HasSuffix(strings.SplitN(p, ": ", 2)[0], string(os.PathSeparator)+name+".md") {
+			err = fmt.Errorf("no specialist is called %q: %s", name, p)
+		}
+	}
+	return agent.Role{}, err
+}
+
+// customAgents reads the agents that the person and the project have in files.
+func customAgents(dir string) ([]agent.Role, []string) {
+	home, _ := os.UserHomeDir() // "" has no agents
+	return agent.Custom(agent.Places(config.UserDir(os.Getenv), home, project.Worktree(dir)))
 }
 
 // openAgent returns how whet's own agent works on a task.
@@ -192,7 +227,7 @@ func openAgent(log *slog.Logger) llm.Open {
 	stores := state.Memories()
 	return func(t task.Task) (o agent.Options, err error) {
 		l := taskConfig(t.Dir)
-		if o.Role, err = specialist(t.Agent); err != nil {
+		if o.Role, err = specialist(t.Agent, t.Dir); err != nil {
 			return o, err
 		}
 		e, err := l.Config.Agent.Resolve(agent.Wish{Model: t.Model, BaseURL: t.BaseURL}, os.Getenv)
@@ -203,6 +238,7 @@ func openAgent(log *slog.Logger) llm.Open {
 			return o, err
 		}
 		o.Model, o.Kit, o.Disabled = e.Open(), kit.New(l, log), l.Config.Tools.Disabled
+		o.MaxSteps = o.Role.MaxSteps
 		o.Session = whet.Session{ID: t.ID, Host: "whet-task", Dir: t.Dir, Worktree: project.Worktree(t.Dir), Store: stores(t.ID), Ask: permit(t)}
 		return o, nil
 	}

@@ -78,7 +78,7 @@ func (c *Client) answer(ctx context.Context, path string, q task.Request) (answe
 type launchIn struct {
 	Title  string   `json:"description" doc:"what the task is called, in 3 to 8 words" alias:"title,name"`
 	Prompt string   `json:"prompt" doc:"everything the specialist needs: objective, constraints, files, what to answer and in what form, what not to do; it knows nothing of this conversation"`
-	Agent  string   `json:"subagent_type" doc:"who does it: explorer, librarian, oracle, designer, fixer, observer" alias:"agent,specialist"`
+	Agent  string   `json:"subagent_type" doc:"who does it: explorer, librarian, oracle, designer, fixer, observer, council, or an agent of your own" alias:"agent,specialist"`
 	Behind *bool    `json:"background,omitempty" doc:"false waits for the end, at most 45 seconds; default true"`
 	ID     string   `json:"task_id,omitempty" doc:"go on with this ended task and its context" alias:"id,alias"`
 	Files  []string `json:"files,omitempty" doc:"globs of the files that it alone may change" eg:"internal/auth/**"`

@@ -42,6 +42,19 @@ func (r *Runner) Launch(q task.Request) (*task.Reply, error) {
 	if q.ID != "" {
 		return r.again(q)
 	}
+	t := r.newTask(q, w)
+	if q.Worker == councilName {
+		return r.council(q, t)
+	}
+	e, err := r.create(t, q.After)
+	if err != nil {
+		return nil, err
+	}
+	r.settle(e, t.Gen)
+	return r.started(e), nil
+}
+
+func (r *Runner) newTask(q task.Request, w Worker) *task.Task {
 	t := &task.Task{
 		ID: newID(), Parent: q.Parent, Agent: q.Worker, Backend: w.Backend, Model: w.Model, Writes: w.Writes,
 		Dir: q.Dir, Tree: q.Tree, Title: title(q), Prompt: q.Text, Files: q.Files, MaxRun: q.MaxRun,
@@ -53,12 +66,7 @@ func (r *Runner) Launch(q task.Request) (*task.Reply, error) {
 	if t.MaxRun == 0 {
 		t.MaxRun = time.Duration(r.Options.MaxRunS) * time.Second
 	}
-	e, err := r.create(t, q.After)
-	if err != nil {
-		return nil, err
-	}
-	r.settle(e, t.Gen)
-	return r.started(e), nil
+	return t
 }
 
 func newID() string {
@@ -199,7 +207,7 @@ func (r *Runner) queued() (out []*entry) {
 			out = append(out, e)
 		}
 	}
-	slices.SortFunc(out, func(a, b *entry) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b *entry) int { return task.Older(a.Task, b.Task) })
 	return out
 }
 
@@ -217,6 +225,11 @@ func (r *Runner) obstacle(e *entry, at slots) string {
 			})
 			return "nothing: it has ended"
 		default:
+			return dep.Alias
+		}
+	}
+	for _, id := range e.Gather {
+		if dep := r.tasks[id]; dep != nil && !dep.Phase.Closed() {
 			return dep.Alias
 		}
 	}
@@ -299,7 +312,7 @@ func (r *Runner) start(e *entry) {
 		})
 		return
 	}
-	run := r.run(e, e.Prompt)
+	run := r.run(e, r.gathered(e))
 	b := r.backends[e.Backend]
 	r.work.Go(func() {
 		session, err := "", error(nil)

@@ -51,9 +51,11 @@ func (p *parent) pictures() []*task.Task {
 	return out
 }
 
-func (p *parent) notices() (out []task.Notice, open int) {
+// noticesOf returns the notices that wait for a session, and how many of its
+// tasks are open. r.mu is held.
+func (r *Runner) noticesOf(p *parent) (out []task.Notice, open int) {
 	for _, e := range p.tasks {
-		if e.notice != nil {
+		if e.notice != nil && r.tasks[e.For] == nil {
 			out = append(out, *e.notice)
 		}
 		if !e.Phase.Closed() {
@@ -71,7 +73,7 @@ func (r *Runner) Notices(q task.Request, gone <-chan struct{}) (*task.Reply, err
 	for {
 		r.mu.Lock()
 		p := r.parent(q.Parent)
-		notices, open := p.notices()
+		notices, open := r.noticesOf(p)
 		change := r.change
 		reply := &task.Reply{Notices: notices, Open: open, Text: task.Board(p.pictures(), time.Now(), 0)}
 		r.mu.Unlock()
@@ -122,7 +124,7 @@ func (r *Runner) WaitForUser(q task.Request) (*task.Reply, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.parent(q.Parent)
-	if _, open := p.notices(); open > 0 {
+	if _, open := r.noticesOf(p); open > 0 {
 		return &task.Reply{Text: "state: waiting_for_user_skipped\nprotocol: whet.wait_for_user.v1\n\nTasks are still running, and you are told when they end: end your turn now, without another call."}, nil
 	}
 	w := &store.Wait{Since: time.Now(), Reason: reason}
@@ -215,7 +217,7 @@ func (r *Runner) List(q task.Request) (*task.Reply, error) {
 			reply.Open++
 		}
 	}
-	slices.SortFunc(reply.Tasks, func(a, b *task.Task) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(reply.Tasks, task.Older)
 	return reply, nil
 }
 
@@ -348,7 +350,7 @@ func (r *Runner) flush() {
 		p.dirty = false
 		p = r.heard(key)
 		l := letter{key: key, gone: len(p.tasks) == 0 && p.wait == nil}
-		l.mail.Notices, l.mail.Open = p.notices()
+		l.mail.Notices, l.mail.Open = r.noticesOf(p)
 		l.mail.Board = task.Board(p.pictures(), now, 0)
 		l.mail.Waiting = p.wait != nil
 		letters = append(letters, l)

@@ -64,7 +64,7 @@ func (b *bench) restart() {
 }
 
 func worker(agent, _ string) (run.Worker, error) {
-	if !slices.Contains([]string{"explorer", "fixer", "librarian"}, agent) {
+	if !slices.Contains([]string{"explorer", "fixer", "librarian", "council", "councillor-a", "councillor-b"}, agent) {
 		return run.Worker{}, fmt.Errorf("no agent is called %q; there are explorer, fixer, librarian", agent)
 	}
 	return run.Worker{Backend: "fake", Model: "vendor/" + agent, Writes: agent == "fixer"}, nil
@@ -635,4 +635,42 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	b.refused(task.UnknownTask, "fix-1")(b.r.Status(task.Request{Caller: other, ID: "fix-1"}))
+}
+
+// Every seat gets the question, the council all their answers; the parent is
+// told of one end.
+func TestCouncil(t *testing.T) {
+	b := newBench(t, task.Options{})
+	ask := task.Request{Caller: me, Worker: "council", Text: "which one?"}
+	b.refused(task.BadRequest, "task.agents.councillor-NAME.model")(b.r.Launch(ask))
+	if err := b.r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.config.Seats = func(string) []string { return []string{"councillor-a", "councillor-b"} }
+	b.open()
+	reply, err := b.r.Launch(ask)
+	if err != nil || reply.Task.Phase != task.Queued || reply.Task.Alias != "cou-1" {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	seats, err := b.r.List(task.Request{All: true})
+	if err != nil || len(seats.Tasks) != 3 {
+		t.Fatalf("%+v, %v", seats, err)
+	}
+	b.fake.End(reply.Task.Gather[0], task.Done, "this one", "")
+	b.untilPhase(reply.Task.Gather[0], task.Completed)
+	b.wantNotices()
+	b.restart()
+	b.wantNotices()
+	b.fake.End(reply.Task.Gather[1], task.Erred, "", "overloaded")
+	b.untilPhase(reply.Task.ID, task.Running)
+	prompts := b.fake.Prompts()
+	last := prompts[len(prompts)-1]
+	for _, want := range []string{reply.Task.ID + " which one?", `<seat name="councillor-a" model="vendor/councillor-a" state="completed">`, "this one", `state="error">`, "(no answer: overloaded)"} {
+		if !strings.Contains(last, want) {
+			t.Errorf("no %q in %s", want, last)
+		}
+	}
+	b.fake.End(reply.Task.ID, task.Done, "that one", "")
+	b.untilPhase(reply.Task.ID, task.Completed)
+	b.wantNotices("completed")
 }

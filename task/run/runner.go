@@ -36,7 +36,9 @@ type Config struct {
 	Backends func(hear task.Hear, journal *store.Store) []task.Backend
 	// Worker finds who works as the agent in the project dir. Its error lists
 	// who there is.
-	Worker  func(agent, dir string) (Worker, error)
+	Worker func(agent, dir string) (Worker, error)
+	// Seats lists the agents that make up the council in the project dir.
+	Seats   func(dir string) []string
 	Version string
 	Log     *slog.Logger
 	Times   Times
