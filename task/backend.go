@@ -62,6 +62,7 @@ const (
 type Look struct {
 	Live    Liveness
 	End     Kind     // Done, Erred, Aborted or Deleted; 0 if there is no evidence of an end
+	Session string   // the backend's own name for the conversation, once it has one
 	Text    string   // the answer, or what there is of one
 	Reason  string   // why it failed, or waits, or is gone
 	Usage   Usage    // of all generations

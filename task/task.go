@@ -3,6 +3,7 @@ package task
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -49,6 +50,11 @@ type Task struct {
 // Older orders tasks by when they were launched.
 func Older(a, b *Task) int {
 	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
+}
+
+// Allows reports whether the person has permitted an action beforehand.
+func (t *Task) Allows(action string) bool {
+	return slices.Contains(t.Allow, "*") || slices.Contains(t.Allow, action)
 }
 
 // Usage is what a task has cost so far.

@@ -25,6 +25,7 @@ import (
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit"
 	"github.com/whet-dev/whet/task"
+	"github.com/whet-dev/whet/task/acp"
 	"github.com/whet-dev/whet/task/client"
 	"github.com/whet-dev/whet/task/llm"
 	"github.com/whet-dev/whet/task/mail"
@@ -128,7 +129,11 @@ func serve(c *cobra.Command, dir string, onDemand bool) error {
 	r, err := taskrun.Open(taskrun.Config{
 		Dir: dir, Options: l.Config.Task, Worker: findWorker, Seats: councilSeats, Version: version, Log: log,
 		Backends: func(hear task.Hear, s *store.Store) []task.Backend {
-			return []task.Backend{llm.New(openAgent(log), s, hear)}
+			all := []task.Backend{llm.New(openAgent(log), s, hear)}
+			for name, a := range l.Config.Task.ACP {
+				all = append(all, acp.New(name, a, brief, hear))
+			}
+			return all
 		},
 	})
 	if err != nil {
@@ -244,11 +249,20 @@ func openAgent(log *slog.Logger) llm.Open {
 	}
 }
 
+// brief is what an agent of another vendor is told of its part.
+func brief(t task.Task) string {
+	role, err := specialist(t.Agent, t.Dir)
+	if err != nil {
+		return ""
+	}
+	return role.Prompt
+}
+
 // permit answers for the person, who is not there: what was allowed beforehand
 // is, everything else isn't.
 func permit(t task.Task) func(context.Context, whet.Permission) error {
 	return func(_ context.Context, p whet.Permission) error {
-		if slices.Contains(t.Allow, "*") || slices.Contains(t.Allow, p.Action) {
+		if t.Allows(p.Action) {
 			return nil
 		}
 		return whet.Refuse("refused: %s %q needs a person's permission, and a background task has nobody to ask; do without it, or say in your answer what is needed (task.allow in the configuration permits it beforehand)", p.Action, p.Subject)

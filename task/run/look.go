@@ -57,6 +57,9 @@ func (r *Runner) saw(e *entry, gen uint32, l task.Look, err error) {
 		_, _ = r.apply(e, task.Event{Kind: task.Unreadable, Gen: gen}, nil) // logged there
 		return
 	}
+	if l.Session != "" && l.Session != e.Session {
+		r.keepSession(e, l.Session)
+	}
 	for _, id := range l.Read {
 		r.read(e, gen, id)
 	}
@@ -78,6 +81,16 @@ func (r *Runner) saw(e *entry, gen uint32, l task.Look, err error) {
 		r.quiet(e, gen, l) // of a closed one it is proof of rest
 	case e.lively || time.Since(e.admitted) >= r.Times.Start || e.Phase.Closed():
 		r.quiet(e, gen, l)
+	}
+}
+
+// keepSession keeps how the backend calls the conversation: without it, nothing goes
+// on after a restart. r.mu is held.
+func (r *Runner) keepSession(e *entry, session string) {
+	t := *e.Task
+	t.Session = session
+	if err := r.store.Commit(store.Change{Task: &t, Kind: "session", Body: session}); err == nil {
+		r.changed(e, &t)
 	}
 }
 

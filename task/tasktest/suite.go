@@ -29,6 +29,8 @@ type Peer struct {
 	Parks   bool // runs go on after the process was closed
 	Changes bool // says which files were written
 	Patient bool // takes seconds to start
+
+	Only []string // names of the cases to run; none means all
 }
 
 // long is more than any buffer on the way holds.
@@ -57,6 +59,9 @@ func (p Peer) Script() scriptmodel.Script {
 // Run holds the backend to what [task.Backend] promises.
 func Run(t *testing.T, p Peer) {
 	for _, c := range cases {
+		if len(p.Only) > 0 && !slices.Contains(p.Only, c.name) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			if c.needs != nil && !c.needs(p) {
 				t.Skip("not a thing that this backend does")
@@ -66,7 +71,7 @@ func Run(t *testing.T, p Peer) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { model.Close() })
-			b := &Bench{T: t, peer: p, model: model, dir: filepath.Join(t.TempDir(), "a project"), heard: make(chan string, 10000)}
+			b := &Bench{T: t, peer: p, model: model, dir: filepath.Join(t.TempDir(), "a project"), heard: make(chan string, 10000), sessions: map[string]string{}}
 			if err := os.MkdirAll(b.dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -90,6 +95,8 @@ type Bench struct {
 	dir   string
 	heard chan string
 	n     int
+
+	sessions map[string]string // by task, as looks tell
 }
 
 func (b *Bench) open() {
@@ -126,6 +133,9 @@ func (b *Bench) start(r task.Run) task.Run {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
 	defer cancel()
+	if r.Task.Session == "" {
+		r.Task.Session = b.sessions[r.Task.ID]
+	}
 	session, err := b.Start(ctx, r)
 	if err != nil {
 		b.Fatalf("starting: %v", err)
@@ -149,13 +159,16 @@ func (b *Bench) look(r task.Run) task.Look {
 	if err != nil {
 		b.Fatalf("looking: %v", err)
 	}
+	if l.Session != "" {
+		b.sessions[r.Task.ID] = l.Session
+	}
 	return l
 }
 
 func (b *Bench) until(r task.Run, what string, ok func(task.Look) bool) task.Look {
 	b.Helper()
 	var l task.Look
-	for limit := time.Now().Add(30 * time.Second); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
+	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
 		if l = b.look(r); ok(l) {
 			return l
 		}
