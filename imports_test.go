@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"applypatch", "format", "loop", "search"}, // features: they don't know each other
 	{"agent", "task"},                          // made of the kernel, so not plain libraries
 	{"task/mail", "task/store", "task/tasktest"},
-	{"task/acp", "task/client", "task/llm", "task/run"},
+	{"task/acp", "task/client", "task/llm", "task/opencode", "task/run"},
 	{"kit/guards"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc"},

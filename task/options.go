@@ -13,10 +13,11 @@ type Options struct {
 	IdleExitS   int `json:"idleExitS,omitempty" doc:"the runner ends itself after this long without work, in seconds (default 1800)" min:"0"`
 	KeepDays    int `json:"keepDays,omitempty" doc:"ended tasks are kept this long (default 30)" min:"0"`
 
-	Allow  []string            `json:"allow,omitempty" doc:"what background tasks may do without a person's permission: bash, edit outside the project, ..." layer:"user" eg:"bash"`
-	Budget Budget              `json:"budget,omitzero" doc:"no new task is started once this is used up, for each orchestrator session"`
-	ACP    map[string]ACPAgent `json:"acp,omitempty" doc:"agents that speak the Agent Client Protocol, by name" layer:"user"`
-	Agents map[string]Agent    `json:"agents,omitempty" doc:"who works as which specialist" layer:"user"`
+	Allow    []string            `json:"allow,omitempty" doc:"what background tasks may do without a person's permission: bash, edit outside the project, ..." layer:"user" eg:"bash"`
+	OpenCode OpenCode            `json:"opencode,omitzero" doc:"the backend opencode" layer:"user"`
+	Budget   Budget              `json:"budget,omitzero" doc:"no new task is started once this is used up, for each orchestrator session"`
+	ACP      map[string]ACPAgent `json:"acp,omitempty" doc:"agents that speak the Agent Client Protocol, by name" layer:"user"`
+	Agents   map[string]Agent    `json:"agents,omitempty" doc:"who works as which specialist" layer:"user"`
 }
 
 // Budget bounds what the tasks of one session may use.
@@ -27,7 +28,7 @@ type Budget struct {
 
 // Agent says who works as a specialist.
 type Agent struct {
-	Backend string `json:"backend,omitempty" doc:"llm (the default: whet's own agent) or acp:NAME" eg:"acp:claude"`
+	Backend string `json:"backend,omitempty" doc:"llm (the default: whet's own agent) opencode, or acp:NAME" eg:"acp:claude"`
 	Model   string `json:"model,omitempty" doc:"PROVIDER/NAME; default is the model of whet's own agent" eg:"anthropic/NAME"`
 }
 
@@ -36,4 +37,11 @@ type ACPAgent struct {
 	Command string            `json:"command,omitempty" doc:"the program" eg:"opencode"`
 	Args    []string          `json:"args,omitempty" doc:"its arguments" eg:"acp"`
 	Env     map[string]string `json:"env,omitempty" doc:"variables added to its environment"`
+}
+
+// OpenCode says where the OpenCode is that tasks are given to.
+type OpenCode struct {
+	URL         string `json:"url,omitempty" doc:"address of a server that is running; without it whet starts one of its own" eg:"http://127.0.0.1:4096"`
+	PasswordEnv string `json:"passwordEnv,omitempty" doc:"environment variable that holds its password (default OPENCODE_SERVER_PASSWORD)"`
+	Command     string `json:"command,omitempty" doc:"program to start (default opencode)"`
 }

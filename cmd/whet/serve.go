@@ -29,6 +29,7 @@ import (
 	"github.com/whet-dev/whet/task/client"
 	"github.com/whet-dev/whet/task/llm"
 	"github.com/whet-dev/whet/task/mail"
+	"github.com/whet-dev/whet/task/opencode"
 	taskrun "github.com/whet-dev/whet/task/run"
 	"github.com/whet-dev/whet/task/store"
 )
@@ -129,7 +130,7 @@ func serve(c *cobra.Command, dir string, onDemand bool) error {
 	r, err := taskrun.Open(taskrun.Config{
 		Dir: dir, Options: l.Config.Task, Worker: findWorker, Seats: councilSeats, Version: version, Log: log,
 		Backends: func(hear task.Hear, s *store.Store) []task.Backend {
-			all := []task.Backend{llm.New(openAgent(log), s, hear)}
+			all := []task.Backend{llm.New(openAgent(log), s, hear), opencode.New(l.Config.Task.OpenCode, nil, brief, hear)}
 			for name, a := range l.Config.Task.ACP {
 				all = append(all, acp.New(name, a, brief, hear))
 			}
