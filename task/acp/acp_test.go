@@ -56,7 +56,7 @@ func TestBackend(t *testing.T) {
 // the whole suite is for CI.
 func TestPeerOpenCode(t *testing.T) {
 	opencode := peer.Find(t, "opencode")
-	only := []string{"works in the task's directory", "is revived after a restart"}
+	only := []string{"works in the task's directory"}
 	if os.Getenv("WHET_PEERS") == "require" {
 		only = nil
 	}

@@ -18,7 +18,7 @@ import (
 // CI.
 func TestPeerBackend(t *testing.T) {
 	command := peer.Find(t, "opencode")
-	only := []string{"a note is read before the end", "is revived after a restart"}
+	only := []string{"a note is read before the end"}
 	if os.Getenv("WHET_PEERS") == "require" {
 		only = nil
 	}

@@ -103,11 +103,12 @@ func (r *Runner) create(t *task.Task, after []string) (*entry, error) {
 		}
 		t.After = append(t.After, dep.ID)
 	}
+	objective := t.Objective()
 	if err := r.budget(p); err != nil {
 		return nil, err
 	}
 	for _, e := range p.tasks {
-		if e.Objective() != t.Objective() || e.Acked {
+		if e.objective != objective || e.Acked {
 			continue
 		}
 		if e.Phase.Closed() {
@@ -121,7 +122,7 @@ func (r *Runner) create(t *task.Task, after []string) (*entry, error) {
 		}
 		return nil, err
 	}
-	e := &entry{Task: t}
+	e := &entry{Task: t, objective: objective}
 	r.tasks[t.ID] = e
 	p.add(e)
 	r.changed(e, t)
@@ -202,7 +203,7 @@ func (r *Runner) dispatch() {
 
 // queued lists the tasks that wait for a slot, oldest first. r.mu is held.
 func (r *Runner) queued() (out []*entry) {
-	for _, e := range r.tasks {
+	for _, e := range r.open {
 		if e.Phase == task.Queued && !e.Slot {
 			out = append(out, e)
 		}
@@ -245,7 +246,7 @@ type slots struct {
 // usedSlots counts. r.mu is held.
 func (r *Runner) usedSlots() slots {
 	at := slots{new(int), new(int), map[string]int{}, map[string]int{}, map[string]int{}}
-	for _, e := range r.tasks {
+	for _, e := range r.open {
 		if e.Slot {
 			at.add(e)
 		}

@@ -217,7 +217,7 @@ func (r *Runner) ticks() {
 		slept := now.Sub(last) > time.Minute // the machine did: look before any limit counts
 		last = now
 		r.mu.Lock()
-		for _, e := range r.tasks {
+		for _, e := range r.open {
 			r.tick(e, now, slept)
 		}
 		if now.Sub(swept) > time.Hour {
@@ -277,7 +277,7 @@ func (r *Runner) forget(now time.Time) int {
 // drop forgets the tasks that old picks, except where another waits for one.
 func (r *Runner) drop(old func(*entry) bool) int {
 	needed := map[string]bool{}
-	for _, e := range r.tasks {
+	for _, e := range r.open {
 		if !e.Phase.Closed() {
 			for _, id := range e.After {
 				needed[id] = true
@@ -297,6 +297,7 @@ func (r *Runner) drop(old func(*entry) bool) int {
 	for _, id := range ids {
 		r.parent(r.tasks[id].Parent).remove(id)
 		delete(r.tasks, id)
+		delete(r.open, id)
 	}
 	return len(ids)
 }

@@ -463,6 +463,7 @@ func (r *Runner) revived(e *entry, old uint32, session, prompt string, err error
 	for i := range e.notes {
 		e.notes[i].Gen = e.Gen
 	}
+	e.objective = e.Objective()
 	r.beganNow(e)
 }
 

@@ -82,6 +82,7 @@ type Runner struct {
 
 	mu      sync.Mutex
 	tasks   map[string]*entry
+	open    map[string]*entry // of these, those that have not come to rest
 	parents map[string]*parent
 	links   map[string]string    // sessions that hear of another parent's tasks too
 	cool    map[string]time.Time // by provider: not before then
@@ -101,6 +102,7 @@ type entry struct {
 	looked    time.Time
 	looking   bool
 	again     bool // look once more when this look is done
+	objective string
 	starting  bool
 	tries     int       // starts that were put off
 	notBefore time.Time // next start
@@ -117,7 +119,7 @@ func Open(c Config) (*Runner, error) {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	r := &Runner{
 		Config: c, store: s, backends: map[string]task.Backend{},
-		tasks: map[string]*entry{}, parents: map[string]*parent{}, cool: map[string]time.Time{},
+		tasks: map[string]*entry{}, open: map[string]*entry{}, parents: map[string]*parent{}, cool: map[string]time.Time{},
 		touched: time.Now(), change: make(chan struct{}),
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
@@ -163,8 +165,9 @@ func (r *Runner) load() error {
 		if err := r.loadNotes(e); err != nil {
 			return err
 		}
-		r.tasks[t.ID] = e
+		r.tasks[t.ID], e.objective = e, t.Objective()
 		r.parent(t.Parent).add(e)
+		r.changed(e, t)
 		if _, err := r.apply(e, task.Event{Kind: task.Restarted}, nil); err != nil {
 			return err
 		}
@@ -255,6 +258,11 @@ func (r *Runner) note(e *entry, set func(*task.Task)) {
 // changed puts the new picture in place and tells whoever waits. r.mu is held.
 func (r *Runner) changed(e *entry, t *task.Task) {
 	e.Task = t
+	if t.Phase.Closed() && !t.Uncertain {
+		delete(r.open, t.ID)
+	} else {
+		r.open[t.ID] = e
+	}
 	r.touched = time.Now()
 	r.dirty(t.Parent)
 	close(r.change)

@@ -106,7 +106,7 @@ func (r *Runner) Serve(ctx context.Context, l net.Listener, idle time.Duration) 
 func (r *Runner) idle(d time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, e := range r.tasks {
+	for _, e := range r.open {
 		if !e.Phase.Closed() {
 			return false
 		}
