@@ -123,6 +123,10 @@ func MailFile(dir, parent string) string {
 	return filepath.Join(dir, "mail", hex.EncodeToString(h[:12])+".json")
 }
 
+// ClaimFile is where the runner with its state in dir keeps the claims of the
+// tasks at work, a list of [Claim] in JSON. No file means that there are none.
+func ClaimFile(dir string) string { return filepath.Join(dir, "claims.json") }
+
 // SlipDir is a spool in which those who don't talk to the runner leave what it
 // should know, each a [Slip] in JSON.
 func SlipDir(dir string) string { return filepath.Join(dir, "slips") }

@@ -162,7 +162,7 @@ func explore(apply machine) (map[Job]origin, int, error) {
 			steps++
 			for _, r := range rules {
 				if r.broken(a, e, b, fx, a.Gen == b.Gen) {
-					return seen, steps, fmt.Errorf("%s\n  from %+v\n  by   %+v\n  to   %+v (effects %b)%s", r.name, a, e, b, fx, path(seen, a))
+					return seen, steps, fmt.Errorf("%s\n  from %+v\n  by   %+v\n  to   %+v (effects %b)%s", r.name, a, e, b, fx, trail(seen, a))
 				}
 			}
 			if b.Gen > maxGen || b.Rev > maxRev || b.Returned > maxReturned {
@@ -177,7 +177,7 @@ func explore(apply machine) (map[Job]origin, int, error) {
 	return seen, steps, live(apply, seen)
 }
 
-func path(seen map[Job]origin, j Job) (s string) {
+func trail(seen map[Job]origin, j Job) (s string) {
 	for j != New() {
 		o := seen[j]
 		s += fmt.Sprintf("\n  <- %+v by %+v", o.job, o.by)

@@ -31,8 +31,13 @@ type backend struct {
 	hear  task.Hear
 	work  sync.WaitGroup
 
+	// first is held by the first process until it has a session: some agents set
+	// up their own state then, and fail when two of them do.
+	first sync.Mutex
+
 	mu     sync.Mutex
 	runs   map[string]*run // the last of each task in this process
+	opened bool            // a process got as far as a session
 	closed bool
 }
 
@@ -83,6 +88,25 @@ func (b *backend) find(r task.Run) *run {
 		return x
 	}
 	return nil
+}
+
+// alone waits until this process may start, and returns what to call when it
+// has a session, or never will.
+func (b *backend) alone() (release func()) {
+	b.first.Lock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.opened {
+		b.first.Unlock()
+		return func() {}
+	}
+	return sync.OnceFunc(b.first.Unlock)
+}
+
+func (b *backend) hasOpened() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opened = true
 }
 
 // Note queues the message: the protocol has no way to give a running turn one,

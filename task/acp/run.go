@@ -79,6 +79,9 @@ func (x *run) work(ctx context.Context, path, prompt string) {
 	l.Usage, l.Read, l.Text = x.look.Usage, x.look.Read, cmp.Or(l.Text, x.text.String())
 	if err != nil && l.Live == "" {
 		l.Live, l.End, l.Reason = task.LiveQuiet, task.Erred, err.Error()
+		if x.asked {
+			l.End, l.Reason = task.Aborted, ""
+		}
 	}
 	x.look = l
 	x.mu.Unlock()
@@ -101,6 +104,11 @@ func (x *run) process(ctx context.Context, path, prompt string) (task.Look, erro
 	if err := errors.Join(err1, err2); err != nil {
 		return task.Look{}, err
 	}
+	release := x.b.alone()
+	defer release()
+	if ctx.Err() != nil {
+		return task.Look{}, context.Cause(ctx)
+	}
 	child, err := proc.Start(cmd)
 	if err != nil {
 		return task.Look{}, fmt.Errorf("starting %s: %w", path, err)
@@ -113,6 +121,8 @@ func (x *run) process(ctx context.Context, path, prompt string) (task.Look, erro
 	if err := x.open(ctx, conn); err != nil {
 		return task.Look{}, x.why(ctx, err, child, out, stderr)
 	}
+	x.b.hasOpened()
+	release()
 	l, err := x.turns(ctx, conn, prompt)
 	switch {
 	case err == nil:

@@ -34,7 +34,8 @@ func Parent(s whet.Session) string {
 	return s.Host + "/" + s.ID
 }
 
-// Guard tells a session of its tasks: each end once, after whatever tool it
+// Guard keeps a session, a task's own or any other, from changing files that
+// another task at work owns, and tells it of its tasks: each end once, after whatever tool it
 // uses next or when a person writes, and the board when a person writes. It
 // keeps a model from ending its turn only for an end that it was never told of,
 // and never because tasks are still running.
@@ -44,6 +45,12 @@ func Parent(s whet.Session) string {
 func Guard() whet.Guard {
 	return whet.Guard{
 		Name: "task",
+		Before: func(_ context.Context, c *whet.Call) error {
+			if slices.Contains(editors, c.Tool) {
+				return owned(c)
+			}
+			return nil
+		},
 		After: func(_ context.Context, c *whet.Call, r *whet.Result) error {
 			linked := link(c, r)
 			text, err := news(c.Session, false)
@@ -141,4 +148,66 @@ func launched(text string) string {
 		return id[:end]
 	}
 	return ""
+}
+
+// editors are the tools that change the files that they name.
+var editors = []string{"edit", "write", "apply_patch", "ast_grep_replace"}
+
+// owned refuses a call that would change a file that another task owns.
+// Commands can't be looked through: what they change is found by their owner.
+func owned(c *whet.Call) error {
+	dir, err := Dir()
+	if err != nil {
+		return err
+	}
+	b, err := os.ReadFile(task.ClaimFile(dir))
+	if err != nil {
+		return nil // nobody owns anything
+	}
+	var claims []task.Claim
+	if err := json.Unmarshal(b, &claims); err != nil {
+		return err
+	}
+	for _, name := range named(c) {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.Session.Dir, path)
+		}
+		for _, cl := range claims {
+			if cl.Task != c.Session.ID && cl.Owns(path) {
+				return whet.Refuse("%s was not called: %s belongs to %s (the %s, %s) until that ends. Leave it alone, or do it afterwards.", c.Tool, name, cl.Alias, cl.Agent, cl.Task)
+			}
+		}
+	}
+	return nil
+}
+
+// named lists the files that a call names: its path, and those in a patch.
+func named(c *whet.Call) (files []string) {
+	if c.Path != "" {
+		files = append(files, c.Path)
+	}
+	var args map[string]any
+	if json.Unmarshal(c.Args, &args) != nil {
+		return files
+	}
+	for _, key := range []string{"path", "file_path", "filePath"} {
+		if s, ok := args[key].(string); ok && s != c.Path {
+			files = append(files, s)
+		}
+	}
+	for _, v := range args {
+		patch, ok := v.(string)
+		if !ok || !strings.Contains(patch, "*** ") {
+			continue
+		}
+		for line := range strings.Lines(patch) {
+			for _, head := range []string{"*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "} {
+				if f, ok := strings.CutPrefix(strings.TrimSpace(line), head); ok {
+					files = append(files, strings.TrimSpace(f))
+				}
+			}
+		}
+	}
+	return files
 }

@@ -234,7 +234,38 @@ func (r *Runner) obstacle(e *entry, at slots) string {
 			return dep.Alias
 		}
 	}
+	if why := r.owner(e); why != "" {
+		return why
+	}
 	return at.limit(e, r.Options)
+}
+
+// owner says which open task owns files that a waiting one wants too. Who was
+// first goes first. r.mu is held.
+func (r *Runner) owner(e *entry) string {
+	mine, ok := task.ClaimOf(e.Task)
+	if !ok {
+		return ""
+	}
+	for _, o := range r.open {
+		if theirs, ok := task.ClaimOf(o.Task); ok && o.Slot && o != e {
+			if g := theirs.Meets(mine); g != "" {
+				return fmt.Sprintf("%s, which owns %s", o.Alias, g)
+			}
+		}
+	}
+	return ""
+}
+
+// claims lists what the tasks at work own. r.mu is held.
+func (r *Runner) claims() (out []task.Claim) {
+	for _, e := range r.open {
+		if c, ok := task.ClaimOf(e.Task); ok && e.Slot {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b task.Claim) int { return strings.Compare(a.Task, b.Task) })
+	return out
 }
 
 // slots counts the tasks that hold one.

@@ -396,8 +396,8 @@ func (r *Runner) Revive(q task.Request) (*task.Reply, error) {
 	if b == nil {
 		return nil, task.Errorf(task.BackendDown, "there is no backend %q any more", e.Backend)
 	}
-	if why := r.usedSlots().limit(e, r.Options); why != "" {
-		return nil, task.Errorf(task.Capacity, "%s would need %s, and none is free: wait for an end", e.Alias, why)
+	if why := cmp.Or(r.owner(e), r.usedSlots().limit(e, r.Options)); why != "" {
+		return nil, task.Errorf(task.Capacity, "%s would have to wait for %s: wait for an end", e.Alias, why)
 	}
 	fx, err := r.apply(e, e.Event(task.WantRevive), nil)
 	switch {

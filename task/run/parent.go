@@ -355,7 +355,11 @@ func (r *Runner) flush() {
 		l.mail.Waiting = p.wait != nil
 		letters = append(letters, l)
 	}
+	claims := r.claims()
 	r.mu.Unlock()
+	if err := r.writeClaims(claims); err != nil {
+		r.Log.Warn("writing what tasks own", "err", err)
+	}
 	for _, l := range letters {
 		path := task.MailFile(r.Dir, l.key)
 		var err error
@@ -371,11 +375,36 @@ func (r *Runner) flush() {
 	r.takeSlips()
 }
 
+// writeClaims keeps the file of claims as it should be. r.claimed is touched
+// by the ticker alone, and by Close after it.
+func (r *Runner) writeClaims(claims []task.Claim) error {
+	b, err := json.Marshal(claims)
+	if err != nil || string(b) == r.claimed {
+		return err
+	}
+	if len(claims) == 0 {
+		err = os.Remove(task.ClaimFile(r.Dir))
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+	} else {
+		err = replace(task.ClaimFile(r.Dir), b)
+	}
+	if err == nil {
+		r.claimed = string(b)
+	}
+	return err
+}
+
 func writeMail(path string, m task.Mail) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
+	return replace(path, b)
+}
+
+func replace(path string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

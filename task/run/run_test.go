@@ -3,6 +3,7 @@ package run_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -673,4 +674,34 @@ func TestCouncil(t *testing.T) {
 	b.fake.End(reply.Task.ID, task.Done, "that one", "")
 	b.untilPhase(reply.Task.ID, task.Completed)
 	b.wantNotices("completed")
+}
+
+// Who was first owns the files; another waits, and says for whom.
+func TestClaims(t *testing.T) {
+	b := newBench(t, task.Options{})
+	launch := func(agent, prompt string, files ...string) *task.Task {
+		reply, err := b.r.Launch(task.Request{Caller: me, Worker: agent, Text: prompt, Files: files})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply.Task
+	}
+	first := launch("fixer", "one", "internal/auth/**")
+	second := launch("fixer", "two", "internal/auth/login.go", "docs/x.md")
+	if launch("fixer", "three", "docs/**").Phase != task.Running || launch("explorer", "four", "internal/**").Phase != task.Running {
+		t.Error("what doesn't meet must not wait, nor what doesn't write")
+	}
+	b.text("waits_for: fix-1, which owns internal/auth/**")(b.r.Status(ask(second.ID)))
+	for limit := time.Now().Add(5 * time.Second); time.Now().Before(limit); time.Sleep(5 * time.Millisecond) {
+		if text, _ := os.ReadFile(task.ClaimFile(b.config.Dir)); strings.Contains(string(text), first.ID) && strings.Contains(string(text), "docs/**") {
+			break
+		}
+	}
+	b.fake.End(first.ID, task.Done, "x", "")
+	b.untilPhase(first.ID, task.Completed)
+	b.text("waits_for: fix-3, which owns docs/**")(b.r.Status(ask(second.ID)))
+	b.refused(task.Conflict, "give a reason")(b.r.Cancel(ask("fix-3")))
+	b.text("cancelled")(b.r.Cancel(say("fix-3", "enough")))
+	b.untilPhase(second.ID, task.Running)
+	b.refused(task.Capacity, "wait for fix-2, which owns internal/auth/login.go")(b.r.Revive(say("fix-1", "more")))
 }

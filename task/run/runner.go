@@ -86,6 +86,7 @@ type Runner struct {
 	parents map[string]*parent
 	links   map[string]string    // sessions that hear of another parent's tasks too
 	cool    map[string]time.Time // by provider: not before then
+	claimed string               // what the file of claims says
 	touched time.Time            // last request or change
 	change  chan struct{}        // closed and replaced at every change
 }

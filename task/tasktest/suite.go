@@ -191,10 +191,11 @@ func (b *Bench) rests(r task.Run) task.Look {
 	return b.until(r, "at rest", func(l task.Look) bool { return l.Live == task.LiveQuiet || l.Live == task.LiveGone || l.Ended() })
 }
 
-// asked counts the requests for a scenario.
+// asked counts the requests for a scenario, without those for a title, which
+// offer no tools.
 func (b *Bench) asked(script string) (n int) {
 	for _, r := range b.model.Requests() {
-		if r.Scenario == script {
+		if r.Scenario == script && strings.Contains(string(r.Body), `"tools":[{`) {
 			n++
 		}
 	}
