@@ -18,15 +18,17 @@ const module = "github.com/whet-dev/whet"
 // ARCHITECTURE.md draws this table.
 var layers = [][]string{
 	{"."}, // the kernel
-	{"internal/atomicfile", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk"},
+	{"internal/atomicfile", "internal/hosttool", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk", "npm/opencode"},
+	{"webfetch/article", "webfetch/md", "webfetch/pdftext"}, // libraries of a feature, usable alone
+	{"internal/trust"},
 	{"config"},
-	{"applypatch", "format", "loop", "search"}, // features: they don't know each other
-	{"agent", "task"},                          // made of the kernel, so not plain libraries
+	{"applypatch", "astgrep", "format", "loop", "search", "webfetch"}, // features: they don't know each other
+	{"agent", "task"}, // made of the kernel, so not plain libraries
 	{"task/mail", "task/store", "task/tasktest"},
 	{"task/acp", "task/client", "task/llm", "task/opencode", "task/run"},
 	{"kit/guards"},
 	{"kit"},
-	{"host/hook", "host/mcp", "host/rpc"},
+	{"host/hook", "host/mcp", "host/rpc", "install"},
 	{"cmd/whet/hookfirst"},
 	{"cmd/whet"}, // and bench/..., which may import everything
 }
@@ -35,7 +37,7 @@ var layers = [][]string{
 // state: the rest is a plain library that knows neither.
 var wiring = []string{"tool.go", "guard.go", "options.go"}
 
-const features = 3 // the layer of the features
+const features = 5 // the layer of the features
 
 func TestImports(t *testing.T) {
 	rank := map[string]int{}

@@ -28,6 +28,9 @@ type Schema struct {
 	// UserOnly marks a setting that a project's own file can't make: a
 	// repository must not choose what runs or where secrets go.
 	UserOnly bool `json:"-"`
+	// Trusted marks one that runs programs: a project's own file can make it once
+	// a person has trusted the project.
+	Trusted bool `json:"-"`
 }
 
 // SchemaOf returns the schema of a struct tagged as for [New].
@@ -74,6 +77,8 @@ type field struct {
 	doc, eg  string
 	required bool
 	userOnly bool
+	trusted  bool
+	inline   bool // a map of all members that have no field
 	enum     []string
 	min, max *float64
 	typ      reflect.Type
@@ -90,6 +95,7 @@ func fieldsOf(t reflect.Type) []field {
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		name, opts, _ := strings.Cut(sf.Tag.Get("json"), ",")
+		inline := sf.Tag.Get("inline") == "true"
 		if sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct {
 			for _, f := range fieldsOf(sf.Type) {
 				f.index = append([]int{i}, f.index...)
@@ -97,7 +103,7 @@ func fieldsOf(t reflect.Type) []field {
 			}
 			continue
 		}
-		if !sf.IsExported() || name == "-" {
+		if !sf.IsExported() || name == "-" && !inline {
 			continue
 		}
 		if name == "" {
@@ -108,6 +114,8 @@ func fieldsOf(t reflect.Type) []field {
 			doc: sf.Tag.Get("doc"), eg: sf.Tag.Get("eg"),
 			names:    []string{plain(name)},
 			userOnly: sf.Tag.Get("layer") == "user",
+			trusted:  sf.Tag.Get("layer") == "trusted",
+			inline:   inline,
 			required: !strings.Contains(opts, "omitempty") && !strings.Contains(opts, "omitzero"),
 			min:      bound(sf.Tag.Get("min")), max: bound(sf.Tag.Get("max")),
 		}
@@ -168,6 +176,10 @@ var rawType = reflect.TypeFor[json.RawMessage]()
 func objectSchema(fs []field) *Schema {
 	s := &Schema{Type: "object", Properties: Properties{}}
 	for _, f := range fs {
+		if f.inline {
+			s.Values = f.schema(f.typ).Values
+			continue
+		}
 		s.Properties = append(s.Properties, Property{f.name, f.schema(f.typ)})
 		if f.required {
 			s.Required = append(s.Required, f.name)
@@ -180,7 +192,7 @@ func (f field) schema(t reflect.Type) *Schema {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	s := &Schema{Description: f.doc, Enum: f.enum, Minimum: f.min, Maximum: f.max, UserOnly: f.userOnly}
+	s := &Schema{Description: f.doc, Enum: f.enum, Minimum: f.min, Maximum: f.max, UserOnly: f.userOnly, Trusted: f.trusted}
 	switch k := t.Kind(); {
 	case t == rawType:
 		s.Type = "object"
@@ -198,11 +210,11 @@ func (f field) schema(t reflect.Type) *Schema {
 	case k == reflect.Slice:
 		item := f
 		item.doc = ""
-		s = &Schema{Type: "array", Description: f.doc, Items: item.schema(t.Elem()), UserOnly: f.userOnly}
+		s = &Schema{Type: "array", Description: f.doc, Items: item.schema(t.Elem()), UserOnly: f.userOnly, Trusted: f.trusted}
 	case k == reflect.Map:
 		item := f
 		item.doc = ""
-		s = &Schema{Type: "object", Description: f.doc, Values: item.schema(t.Elem()), UserOnly: f.userOnly}
+		s = &Schema{Type: "object", Description: f.doc, Values: item.schema(t.Elem()), UserOnly: f.userOnly, Trusted: f.trusted}
 	default:
 		panic(fmt.Sprintf("whet: parameter %s: a schema can't say %v", f.name, t))
 	}

@@ -43,6 +43,8 @@ func (t Tool) Title() string {
 //	min:"0" max:"20"        bounds; a number outside is moved to the bound, and said so
 //	eg:"value"              an example, shown in errors
 //	layer:"user"            in configuration: not for a project's own file
+//	layer:"trusted"         in configuration: for a project's own file if a person trusts it
+//	inline:"true"           in configuration: a map of all other members
 //
 // Arguments are read leniently, see [Decode].
 func New[In any, Out fmt.Stringer](name, doc string, run func(context.Context, *Call, In) (Out, error)) Tool {

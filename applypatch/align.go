@@ -123,7 +123,7 @@ func (a *aligner) pairs(lo, hi, j0, p0 int) {
 	for j := range m {
 		k := &a.b.keys[j]
 		equal := false
-		occ := a.r.occ[k.hash]
+		occ := a.r.occ(k.hash)
 		first, _ := slices.BinarySearch(occ, int32(lo))
 		for _, p := range occ[first:] {
 			if int(p) >= hi {
@@ -225,7 +225,7 @@ func (a *aligner) seeds() (seeds []seed, left float64) {
 		}
 	}
 	if del >= 0 && !a.stale && a.count(del) <= maxSeeds {
-		for _, p := range a.r.occ[a.b.keys[del].hash] {
+		for _, p := range a.r.occ(a.b.keys[del].hash) {
 			seeds = append(seeds, seed{del, int(p)})
 		}
 		return seeds, 0
@@ -241,14 +241,14 @@ func (a *aligner) seeds() (seeds []seed, left float64) {
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(a.count(x), a.count(y)) })
 	for _, j := range order {
-		for _, p := range a.r.occ[a.b.keys[j].hash] {
+		for _, p := range a.r.occ(a.b.keys[j].hash) {
 			seeds = append(seeds, seed{j, int(p)})
 		}
 	}
 	return seeds[:min(len(seeds), maxSeeds)], left
 }
 
-func (a *aligner) count(j int) int { return len(a.r.occ[a.b.keys[j].hash]) }
+func (a *aligner) count(j int) int { return len(a.r.occ(a.b.keys[j].hash)) }
 
 // best returns the distinct alignments, best first, and what a place that was
 // never tried could score at most.

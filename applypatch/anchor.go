@@ -32,7 +32,7 @@ func (r *resolver) anchored(b *block) []int {
 // the lines that contain it.
 func (r *resolver) findAnchor(anchor string) (at []int) {
 	k := newKey(anchor)
-	for _, i := range r.occ[k.hash] {
+	for _, i := range r.occ(k.hash) {
 		if k.like(r.line(int(i)), r.utf8()) < different {
 			at = append(at, int(i))
 		}

@@ -55,7 +55,7 @@ func (g guard) before(_ context.Context, c *whet.Call) error {
 		return err
 	}
 	defer w.Close()
-	plan, err := planText(w, patch, g.opt)
+	plan, err := planText(w, patch, g.opt.in(c.Session))
 	if err != nil {
 		return g.verdict(err)
 	}

@@ -116,3 +116,18 @@ fix: re-read f lines 1-7 and resend this chunk.`
 		t.Errorf("got\n%v\nwant\n%s", r.err, want)
 	}
 }
+
+// TestGuardOtherEncoding: behind a host that would damage bytes it can't read
+// the patch is refused; our own tool keeps them.
+func TestGuardOtherEncoding(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, files{"f": "caf\xe9\nb\n"})
+	patch := body("*** Update File: f\n@@\n-b\n+B")
+	err := applypatch.Guard(applypatch.Options{}).Before(t.Context(), call(dir, "opencode", "apply_patch", "patchText", patch))
+	if err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+		t.Errorf("got %v", err)
+	}
+	if r := tryIn(t, dir, patch, applypatch.Options{}); r.err != nil || r.files["f"] != "caf\xe9\nB\n" {
+		t.Errorf("got %q, %v", r.files["f"], r.err)
+	}
+}

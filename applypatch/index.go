@@ -28,33 +28,45 @@ func newBlock(c *Chunk, number int) *block {
 // index knows where in a file the lines of some blocks occur.
 type index struct {
 	*text
-	occ map[uint64][]int32
+	slot  map[uint64]int
+	lists [][]int32
+}
+
+// occ returns the lines with the hash of a line of the blocks.
+func (ix *index) occ(h uint64) []int32 {
+	if k, ok := ix.slot[h]; ok {
+		return ix.lists[k]
+	}
+	return nil
 }
 
 // newIndex finds every occurrence of the blocks' lines and anchors in one pass.
 func newIndex(t *text, blocks []*block) *index {
-	ix := &index{text: t, occ: map[uint64][]int32{}}
+	ix := &index{text: t, slot: map[uint64]int{}}
 	var mask [1024]uint64 // a first, cheap no for most lines
 	want := func(h uint64) {
-		ix.occ[h] = nil
-		mask[h>>6&1023] |= 1 << (h & 63)
+		if _, ok := ix.slot[h]; !ok {
+			ix.slot[h] = len(ix.slot)
+			mask[h>>6&1023] |= 1 << (h & 63)
+		}
 	}
 	for _, b := range blocks {
-		for i := range b.keys {
-			want(b.keys[i].hash)
+		for _, l := range b.Lines {
+			want(hash([]byte(l.Text)))
 		}
 		for _, a := range b.Anchors {
 			want(hash([]byte(a)))
 		}
 	}
+	ix.lists = make([][]int32, len(ix.slot))
 	starts := t.table()
 	for i := range len(starts) - 1 {
 		h := hash(t.b[starts[i]:starts[i+1]])
 		if mask[h>>6&1023]>>(h&63)&1 == 0 {
 			continue
 		}
-		if at, ok := ix.occ[h]; ok {
-			ix.occ[h] = append(at, int32(i))
+		if k, ok := ix.slot[h]; ok {
+			ix.lists[k] = append(ix.lists[k], int32(i))
 		}
 	}
 	return ix
@@ -63,7 +75,7 @@ func newIndex(t *text, blocks []*block) *index {
 // rarest is the first n old lines' line that occurs least, and where.
 func (ix *index) rarest(b *block, n int) (j int, at []int32) {
 	for i := range n {
-		if o := ix.occ[b.keys[i].hash]; i == 0 || len(o) < len(at) {
+		if o := ix.occ(b.keys[i].hash); i == 0 || len(o) < len(at) {
 			j, at = i, o
 		}
 	}

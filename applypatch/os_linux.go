@@ -14,17 +14,20 @@ func copyAttributes(r *os.Root, from string, to *os.File) {
 		return
 	}
 	defer f.Close()
-	names := make([]byte, 4<<10)
+	names := make([]byte, 1<<10)
 	n, err := unix.Flistxattr(int(f.Fd()), names)
 	if err != nil {
 		return
 	}
-	value := make([]byte, 64<<10)
+	var value []byte
 	for start, i := 0, 0; i < n; i++ {
 		if names[i] != 0 {
 			continue
 		}
 		name := string(names[start:i])
+		if value == nil {
+			value = make([]byte, 64<<10)
+		}
 		start = i + 1
 		if m, err := unix.Fgetxattr(int(f.Fd()), name, value); err == nil {
 			_ = unix.Fsetxattr(int(to.Fd()), name, value[:m], 0)

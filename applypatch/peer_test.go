@@ -2,6 +2,8 @@ package applypatch
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -11,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/whet-dev/whet/internal/peer"
 )
@@ -98,21 +101,7 @@ func TestPeerCodexRendering(t *testing.T) {
 	limited := 0
 	for range rounds {
 		dir := t.TempDir()
-		plan := &Plan{}
-		for i := range each {
-			old := sample(rng, bases[rng.IntN(len(bases))])
-			f := File{Path: fmt.Sprintf("f%d", i), Op: Update, Old: old}
-			es := randomEdits(rng, old)
-			f.New = newText(old).apply(es, keepNewline)
-			if bytes.Equal(f.Old, f.New) {
-				continue
-			}
-			f.count(old, es, nil)
-			plan.Files = append(plan.Files, f)
-			if err := os.WriteFile(filepath.Join(dir, f.Path), old, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
+		plan := randomPlan(t, rng, bases, dir, each)
 		r, err := plan.Render(Codex, "")
 		if err != nil {
 			t.Fatal(err)
@@ -123,25 +112,94 @@ func TestPeerCodexRendering(t *testing.T) {
 		if err := runCodex(t, bin, dir, r.Text); err != nil {
 			t.Fatalf("%v\n%s", err, r.Text)
 		}
-		for _, f := range plan.Files {
-			got, err := os.ReadFile(filepath.Join(dir, f.Path))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if bytes.Equal(got, f.New) {
-				continue
-			}
-			limited++
-			if !slices.Contains(r.Hosts, Outcome{f.Path, string(got), string(f.New)}) {
-				k := 0
-				for k < min(len(got), len(f.New)) && got[k] == f.New[k] {
-					k++
-				}
-				t.Errorf("%s: Codex makes ...%.100q at byte %d, wanted ...%.100q", f.Path, got[k:], k, f.New[k:])
-			}
-		}
+		limited += compareHost(t, dir, plan, r)
 	}
 	t.Logf("%d files with a limit, all foretold", limited)
+}
+
+// randomPlan writes n random files into dir and plans random edits of them.
+func randomPlan(t *testing.T, rng *rand.Rand, bases [][]string, dir string, n int) *Plan {
+	t.Helper()
+	plan := &Plan{}
+	for i := range n {
+		old := sample(rng, bases[rng.IntN(len(bases))])
+		f := File{Path: fmt.Sprintf("f%d", i), Op: Update, Old: old}
+		es := randomEdits(rng, old)
+		f.New = newText(old).apply(es, keepNewline)
+		if bytes.Equal(f.Old, f.New) {
+			continue
+		}
+		f.count(old, es, nil)
+		plan.Files = append(plan.Files, f)
+		if err := os.WriteFile(filepath.Join(dir, f.Path), old, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return plan
+}
+
+// compareHost checks that a host left what the plan wants, or else what the
+// rendering foretold; it returns how often the latter.
+func compareHost(t *testing.T, dir string, plan *Plan, r *Rendered) (limited int) {
+	t.Helper()
+	for _, f := range plan.Files {
+		got, err := os.ReadFile(filepath.Join(dir, f.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Equal(got, f.New) {
+			continue
+		}
+		limited++
+		if !slices.Contains(r.Hosts, Outcome{f.Path, string(got), string(f.New)}) {
+			k := 0
+			for k < min(len(got), len(f.New)) && got[k] == f.New[k] {
+				k++
+			}
+			t.Errorf("%s: the host makes ...%.100q at byte %d, wanted ...%.100q", f.Path, got[k:], k, f.New[k:])
+		}
+	}
+	return limited
+}
+
+// TestPeerOpenCodeRendering gives one rendered patch of random edits to the
+// real OpenCode, by its debug command: it needs no model and no network.
+func TestPeerOpenCodeRendering(t *testing.T) {
+	if testing.Short() {
+		t.Skip("OpenCode takes its time to start")
+	}
+	bins, err := filepath.Glob(filepath.Join(peer.Module(t, "opencode-ai"), "..", "opencode-linux-x64", "bin", "opencode"))
+	if err != nil || len(bins) == 0 {
+		t.Skip("OpenCode has no binary for this machine")
+	}
+	dir, home := t.TempDir(), t.TempDir()
+	config := `{"formatter":false,"lsp":false,"autoupdate":false,"share":"disabled","model":"dummy/gpt-5","permission":{"edit":"allow"},
+		"provider":{"dummy":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"http://127.0.0.1:9/v1","apiKey":"x"},"models":{"gpt-5":{"name":"gpt-5"}}}}}`
+	if err := os.WriteFile(filepath.Join(dir, "opencode.json"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", dir).CombinedOutput(); err != nil {
+		t.Skipf("git: %v: %s", err, out)
+	}
+	plan := randomPlan(t, rand.New(rand.NewPCG(5, 5)), goFiles(t, 60), dir, 25)
+	r, err := plan.Render(OpenCodeV1, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, err := json.Marshal(map[string]string{"patchText": r.Text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, bins[0], "debug", "agent", "build", "--tool", "apply_patch", "--params", string(args))
+	c.Dir = dir
+	c.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home, "XDG_STATE_HOME="+home, "XDG_CACHE_HOME="+home,
+		"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %.2000s", err, out)
+	}
+	t.Logf("%d of %d files with a limit, all foretold", compareHost(t, dir, plan, r), len(plan.Files))
 }
 
 // TestPeerCodexModel gives patches of many kinds, good and bad, to the real

@@ -22,14 +22,13 @@ type applier struct {
 	stripsBOM   bool // matches without the byte order mark and puts it back
 	noMove      bool
 	eofMark     bool // the end-of-file mark is understood
-	anyBytes    bool // invalid UTF-8 is read, and written as U+FFFD
 }
 
 var (
 	codexApplier = applier{name: Codex, keepContext: true, fileEOL: true, eofMark: true}
-	v1Applier    = applier{name: OpenCodeV1, keepCR: true, losesBlank: true, stripsBOM: true, anyBytes: true}
-	coreApplier  = applier{name: OpenCodeCore, keepCR: true, losesBlank: true, stripsBOM: true, anyBytes: true, noMove: true}
-	nextApplier  = applier{name: OpenCodeNext, losesBlank: true, stripsBOM: true, eofMark: true, anyBytes: true}
+	v1Applier    = applier{name: OpenCodeV1, keepCR: true, losesBlank: true, stripsBOM: true}
+	coreApplier  = applier{name: OpenCodeCore, keepCR: true, losesBlank: true, stripsBOM: true, noMove: true}
+	nextApplier  = applier{name: OpenCodeNext, losesBlank: true, stripsBOM: true, eofMark: true}
 )
 
 func (d Dialect) appliers() []applier {
@@ -181,11 +180,8 @@ func header(l string) (string, Op) {
 }
 
 func (a *applier) update(old []byte, chunks []Chunk) ([]byte, error) {
-	if !utf8.Valid(old) {
-		if !a.anyBytes {
-			return nil, errors.New("not UTF-8")
-		}
-		old = bytes.ToValidUTF8(old, []byte("\ufffd"))
+	if !utf8.Valid(old) { // Codex refuses it, the others write U+FFFD over what they can't read
+		return nil, errors.New("the file is not UTF-8")
 	}
 	s := string(old)
 	bom := a.stripsBOM && strings.HasPrefix(s, utf8BOM)

@@ -223,8 +223,7 @@ func (r *resolver) already(b *block) *[2]int {
 	if adds == 0 || len(nb.keys) == adds && dels == 0 || telling < 1 {
 		return nil
 	}
-	ix := newIndex(r.text, []*block{nb})
-	if like, at := ix.contiguous(nb, len(nb.keys)); like <= sameFold && len(at) == 1 {
+	if like, at := r.contiguous(nb, len(nb.keys)); like <= sameFold && len(at) == 1 {
 		return &[2]int{at[0] + 1, at[0] + len(nb.keys)}
 	}
 	return nil

@@ -190,7 +190,7 @@ func (r *resolver) witnessed(b *block, al *alignment) string {
 		k := &b.keys[j]
 		switch {
 		case r.elsewhere(b, al, j):
-			return fmt.Sprintf("line %d of the file speaks for another place", r.occ[k.hash][0]+1)
+			return fmt.Sprintf("line %d of the file speaks for another place", r.occ(k.hash)[0]+1)
 		case at < 0:
 			broken = broken || k.weight == 1
 			continue
@@ -218,7 +218,7 @@ func (r *resolver) witnessed(b *block, al *alignment) string {
 }
 
 // once reports whether k is a telling line that the file has only once.
-func (r *resolver) once(k *key) bool { return k.weight == 1 && len(r.occ[k.hash]) == 1 }
+func (r *resolver) once(k *key) bool { return k.weight == 1 && len(r.occ(k.hash)) == 1 }
 
 // elsewhere reports whether old line j isn't where al puts the block but, once,
 // far from it.
@@ -227,7 +227,7 @@ func (r *resolver) elsewhere(b *block, al *alignment, j int) bool {
 	if !r.once(&b.keys[j]) || len(b.keys[j].blind) < distinctive || al.at[j] >= 0 && al.how[j] < different {
 		return false
 	}
-	there := int(r.occ[b.keys[j].hash][0])
+	there := int(r.occ(b.keys[j].hash)[0])
 	for i, at := range al.at {
 		if at >= 0 && abs(at-there) <= slack+abs(i-j) {
 			return false
@@ -304,21 +304,23 @@ func (r *resolver) fitIndent(b *block, al *alignment) (*block, string) {
 // staleAllowed decides whether deletions that differ from the file may go: only
 // between lines that match directly on both sides, and alike on the whole.
 func (r *resolver) staleAllowed(b *block, al *alignment, u run) bool {
-	const maxStale, minAlike = 8, 0.40
+	const maxStale, minAlike, minLength = 8, 0.75, 8
 	n, sum := 0, 0.0
 	for j := u.first; j < u.last; j++ {
 		if al.how[j] < different {
 			continue
 		}
 		k := &b.keys[j]
-		if k.weight == 1 && len(r.occ[k.hash]) > 0 {
+		if k.weight == 1 && len(r.occ(k.hash)) > 0 {
 			return false // it is somewhere else
 		}
 		if !al.beside(j, -1) || !al.beside(j, 1) {
 			return false
 		}
 		n++
-		sum += dice(k.trimmed, newKey(string(r.line(al.at[j]))).trimmed)
+		if len(k.trimmed) >= minLength { // shorter lines are alike by chance
+			sum += dice(k.trimmed, newKey(string(r.line(al.at[j]))).trimmed)
+		}
 	}
 	switch {
 	case n == 0 || n <= maxStale && sum/float64(n) >= minAlike:
@@ -330,7 +332,7 @@ func (r *resolver) staleAllowed(b *block, al *alignment, u run) bool {
 	for al.how[j] < different {
 		j++
 	}
-	sure := func(j int) bool { return b.keys[j].weight == 1 && len(r.occ[b.keys[j].hash]) == 1 }
+	sure := func(j int) bool { return b.keys[j].weight == 1 && len(r.occ(b.keys[j].hash)) == 1 }
 	return sure(j-1) && sure(j+1)
 }
 

@@ -1,6 +1,7 @@
 package applypatch_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -97,6 +98,9 @@ var chunkTests = []struct {
 	{id: "T9 twice", file: "  def f:|    x = 1|    y|q|    def f:|      x = 1|      y", patch: "@@| def f:|-  x = 1|+  x = 2|   y", code: applypatch.Ambiguous},
 	{id: "T10 not convertible", file: "def f():|→x = 1|→y = 2", patch: "@@| def f():|-    x = 1|+    if z:|+→   x = 3|     y = 2", code: applypatch.Conflict},
 	{id: "T11 line numbers", file: "a|b|c", patch: "@@| 1\tA|-2\tb|+2\tB| 3\tc", code: applypatch.NotFound},
+	{id: "T11 numbered", file: "a|b|c", patch: "@@| 1:a|-2:b|+2:B| 3:c", want: "a|B|c", tier: applypatch.LineNumbers},
+	{id: "T11 numbered, additions not", file: "a|b|c", patch: "@@| 7→a|-8→b|+B| 9→c", want: "a|B|c", tier: applypatch.LineNumbers},
+	{id: "T11 numbers with a gap", file: "a|b|c", patch: "@@| 1:a|-3:b|+3:B", code: applypatch.NotFound},
 	{id: "T12 extra empty context", file: "a|b", patch: "@@| a|-b|+B| ", want: "a|B"},
 	{id: "indentation lost to nothing", file: "if a:|    if b:|        x|        y|    z", patch: "@@| if b:|-x|+x2| y|+y2", code: applypatch.Conflict},
 	{id: "no re-indent when off", file: "def f():|→x = 1|→y = 2", patch: "@@| def f():|-    x = 1|+    x = 3|     y = 2", code: applypatch.Conflict, opt: applypatch.Options{Indent: "off"}},
@@ -135,6 +139,8 @@ var chunkTests = []struct {
 	{id: "S5", file: "left|a1|right|q|left|a2|right", patch: "@@| left|-old|+new| right", code: applypatch.Ambiguous, opt: applypatch.Options{Stale: applypatch.StaleBounded}},
 	{id: "S6", file: "l1|r1", patch: "@@| l1|-old|+new| r1", code: applypatch.NotFound, opt: applypatch.Options{Stale: applypatch.StaleBounded}},
 	{id: "S7", file: "l1|new|r1", patch: "@@| l1|-old|+new| r1", code: applypatch.AlreadyApplied},
+	{id: "S8 sixty lines", file: numbered(60, "changed", "") + "end", patch: "@@|" + numbered(59, "", " ") + "-line 59 of many|+new", want: numbered(59, "changed", "") + "new|end", tier: applypatch.Aligned},
+	{id: "S9 a line of it stands elsewhere", file: "the unique old line is here|" + numbered(40, "", "") + "alpha one|beta two|gamma three", patch: "@@| the unique old line is here| alpha one|-beta two|+B| gamma three", code: applypatch.Conflict},
 	{id: "S10 foreign line where it inserts", file: "alpha one|foreign|beta two", patch: "@@| alpha one|+new| beta two", code: applypatch.Conflict},
 	{id: "S11", file: "top|A|B-stale|C|D|E|bottom", patch: "@@| A|-B|-C|-D|-E|+B|+C|+D|+X", want: "top|A|B|C|D|X|bottom", opt: applypatch.Options{Stale: applypatch.StaleBounded}},
 
@@ -157,10 +163,25 @@ var chunkTests = []struct {
 	{id: "end mark before another chunk", file: "a|c", patch: "@@|-a|+b|⏏|@@|-c|+d", want: "b|d"},
 	{id: "the end mark's text as content", file: "*** End of File|b", patch: "@@| *** End of File|-b|+B", want: "*** End of File|B"},
 	{id: "line without prefix vanishes", file: "l|q", patch: "@@| l|+x|oops", code: applypatch.UnexpectedLine},
+	{id: "end mark after an earlier chunk", file: "a|b|c|b", patch: "@@|-a|+A|@@|-b|+B|⏏", want: "A|b|c|B"},
+	{id: "deleted line isn't there", file: "foo|baz|qux", patch: "@@| foo|-bar|+new| qux", code: applypatch.NotFound},
 	{id: "append chunk first", file: "a|b|c", patch: "@@|+end|@@|-a|+A", want: "A|b|c|end"},
 	{id: "blocks told apart by indentation", file: "if a:|  x|  y|if b:|    x|    y", patch: "@@|-x|+z| y", code: applypatch.Ambiguous},
 	{id: "tab against spaces, one line", file: "→foo()", patch: "@@|-    foo()|+    bar()", code: applypatch.Conflict},
 	{id: "entities stay", file: "a &amp; b|c", patch: "@@|-a & b|+x| c", code: applypatch.NotFound},
+}
+
+// numbered is n telling lines with a prefix; the fifth is changed if asked for.
+func numbered(n int, change, prefix string) string {
+	var b strings.Builder
+	for i := range n {
+		if i == 4 && change != "" {
+			b.WriteString("line four was " + change + "|")
+			continue
+		}
+		fmt.Fprintf(&b, "%sline %d of many|", prefix, i)
+	}
+	return b.String()
 }
 
 func TestChunks(t *testing.T) {

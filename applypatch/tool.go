@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -26,7 +27,7 @@ func Tool(o Options) whet.Tool {
 		if c.Session.Dir == "" {
 			return nil, errors.New("apply_patch: the project's directory is not known")
 		}
-		return Run(ctx, in.Patch, Job{Dir: c.Session.Dir, Others: append(c.Session.Roots(), o.ExtraRoots...), Options: o, DryRun: in.DryRun})
+		return Run(ctx, in.Patch, Job{Dir: c.Session.Dir, Others: append(c.Session.Roots(), o.ExtraRoots...), Options: o.in(c.Session), DryRun: in.DryRun})
 	})
 	t.Destructive = true
 	return t
@@ -71,13 +72,18 @@ func Run(ctx context.Context, patch string, j Job) (*Report, error) {
 	return r, nil
 }
 
-// Journal is the directory of the journals, "" if there is no place for them.
+// Journal is the directory of the journals, made if need be; "" if there is no
+// place for them: a patch is still applied all or nothing then, but for a crash.
 func Journal() string {
 	root, err := state.Root()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(root, "txn")
+	dir := filepath.Join(root, "txn")
+	if os.MkdirAll(dir, 0o700) != nil {
+		return ""
+	}
+	return dir
 }
 
 // A Report is the outcome of a patch: what it changed, or why it didn't.

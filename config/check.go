@@ -18,11 +18,18 @@ type checker struct {
 	source  string
 	text    []byte // nil for an environment variable
 	project bool
+	trusted bool // a person has agreed to this project's settings that run programs
 }
 
 // object keeps the members of v that are right. It reports whether v is an
 // object at all.
 func (c *checker) object(v *hujson.Value, s *whet.Schema, path string) bool {
+	if lit, ok := v.Value.(hujson.Literal); ok && (lit.Kind() == 't' || lit.Kind() == 'f') && member(s, "enabled") != nil {
+		on, _ := hujson.Parse([]byte(`{"enabled":` + string(lit) + `}`)) // a constant but for true or false
+		v.Value = on.Value
+		c.l.Origins[join(path, "enabled")] = c.at(v)
+		return true
+	}
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
 		c.wrong(v, path, "want an object, got %s", v)
@@ -44,6 +51,10 @@ func (c *checker) object(v *hujson.Value, s *whet.Schema, path string) bool {
 			continue
 		case sub.UserOnly && c.project:
 			c.wrong(&m.Name, "", "%s can't be set by a project, only in your own configuration (ignored)", at)
+			continue
+		case sub.Trusted && c.project && !c.trusted:
+			c.wrong(&m.Name, "", "%s runs a program and comes from the project; it is ignored until you look at it and run `whet trust`", at)
+			c.l.Problems[len(c.l.Problems)-1].Untrusted = true
 			continue
 		}
 		seen[name] = true
@@ -195,4 +206,25 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// risky lists the settings in v that run programs, each with its value.
+func risky(v hujson.Value, s *whet.Schema, path string) (settings []string) {
+	obj, ok := v.Value.(*hujson.Object)
+	if !ok {
+		return nil
+	}
+	for _, m := range obj.Members {
+		name := m.Name.Value.(hujson.Literal).String()
+		switch sub := member(s, name); {
+		case sub == nil:
+		case sub.Trusted:
+			value := m.Value.Clone()
+			value.Minimize()
+			settings = append(settings, join(path, name)+"="+value.String())
+		default:
+			settings = append(settings, risky(m.Value, sub, join(path, name))...)
+		}
+	}
+	return settings
 }

@@ -22,14 +22,16 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/trust"
 )
 
 // A Problem is something wrong in a layer. The value concerned is left out and
 // the next lower layer's holds; nothing else is lost.
 type Problem struct {
 	Origin
-	Text   string
-	Syntax bool // the whole layer was left out
+	Text      string
+	Syntax    bool // the whole layer was left out
+	Untrusted bool // it is right, but a person has to agree first
 }
 
 func (p Problem) String() string { return p.Origin.String() + ": " + p.Text }
@@ -67,6 +69,14 @@ type Report struct {
 	Origins  map[string]Origin // of each value set, by its dotted path
 	Sources  []string          // the layers there are, lowest first
 	Inert    bool              // WHET_DISABLE: every face must do nothing
+	Risky    []Risky           // what runs programs in the project's files, trusted or not
+}
+
+// Risky are the settings of one of the project's files that run programs.
+type Risky struct {
+	File     string
+	Settings []string // path=value
+	Digest   string
 }
 
 // maxFile bounds a configuration file: a repository may bring anything.
@@ -87,6 +97,7 @@ func Load[T any](dir, worktree string, environ []string) *Loaded[T] {
 }
 
 func (l *loader) read(dir, worktree string, environ []string) {
+	l.worktree = cmp.Or(worktree, dir)
 	l.Origins = map[string]Origin{}
 	for _, kv := range environ {
 		if k, v, ok := strings.Cut(kv, "="); ok {
@@ -120,9 +131,10 @@ func truthy(s string) bool {
 
 type loader struct {
 	Report
-	schema func() *whet.Schema // made if there is anything to check
-	config any
-	env    map[string]string
+	schema   func() *whet.Schema // made if there is anything to check
+	config   any
+	env      map[string]string
+	worktree string
 }
 
 // UserDir is where the person's own file is, or "" if there is no place for one.
@@ -178,7 +190,7 @@ func (l *loader) file(path string, project, must bool) bool {
 		return false
 	}
 	if err != nil {
-		l.Problems = append(l.Problems, Problem{Origin{Source: tilde(path)}, err.Error(), true})
+		l.Problems = append(l.Problems, Problem{Origin: Origin{Source: tilde(path)}, Text: err.Error(), Syntax: true})
 		return true
 	}
 	l.layer(path, b, project)
@@ -214,6 +226,12 @@ func (l *loader) layer(source string, text []byte, project bool) {
 		return
 	}
 	c := checker{l: l, source: source, text: text, project: project}
+	if settings := risky(v, l.schema(), ""); project && settings != nil {
+		r := Risky{source, settings, trust.Sum([]byte(strings.Join(settings, "\n")))}
+		l.Risky = append(l.Risky, r)
+		p, _ := trust.Of(l.worktree)
+		c.trusted = p.Has(trust.Name(l.worktree, source), r.Digest)
+	}
 	if c.object(&v, l.schema(), "") {
 		l.take(v, source)
 	}
@@ -233,7 +251,7 @@ func (l *loader) problem(at Origin, format string, a ...any) {
 
 // syntaxProblem takes the place out of a parse error, "hujson: line 1, column 2: ...".
 func syntaxProblem(source string, err error) Problem {
-	p := Problem{Origin{Source: source}, err.Error(), true}
+	p := Problem{Origin: Origin{Source: source}, Text: err.Error(), Syntax: true}
 	if n, _ := fmt.Sscanf(p.Text, "hujson: line %d, column %d:", &p.Line, &p.Col); n == 2 {
 		_, p.Text, _ = strings.Cut(strings.TrimPrefix(p.Text, "hujson: "), ": ")
 	}

@@ -46,6 +46,9 @@ func settings(w *strings.Builder, path string, s *whet.Schema) {
 		case p.Name == "$schema":
 		case p.Schema.Properties != nil:
 			settings(w, at+".", p.Schema)
+			if p.Schema.Values != nil {
+				settings(w, at+".NAME.", p.Schema.Values)
+			}
 		default:
 			fmt.Fprintf(w, "| `%s` | %s | %s |\n", at, kind(p.Schema), meaning(p.Schema))
 			if p.Schema.Values != nil {
@@ -72,6 +75,9 @@ func kind(s *whet.Schema) string {
 func meaning(s *whet.Schema) string {
 	if s.UserOnly {
 		return s.Description + " (yours alone: a project can't set it)"
+	}
+	if s.Trusted {
+		return s.Description + " (from a project's file only after `whet trust`)"
 	}
 	return s.Description
 }

@@ -78,10 +78,12 @@ func portable(t *testing.T, at string, s map[string]any) {
 // Each tool belongs to a feature with a page in docs/ and a script end to end.
 func TestToolsAreDocumented(t *testing.T) {
 	feature := map[string]string{
-		"apply_patch": "applypatch",
-		"grep":        "search",
-		"glob":        "search",
-		"webfetch":    "webfetch",
+		"apply_patch":      "applypatch",
+		"ast_grep_search":  "astgrep",
+		"ast_grep_replace": "astgrep",
+		"grep":             "search",
+		"glob":             "search",
+		"webfetch":         "webfetch",
 	}
 	for _, tool := range full().Tools {
 		f := feature[tool.Name]

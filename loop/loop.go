@@ -1,6 +1,8 @@
 // Package loop notices a model that makes the same call and gets the same
 // answer again and again. The model is told at the third identical answer; the
-// sixth identical read, grep or glob is refused.
+// sixth identical read, grep or glob is refused. Looser ways of getting nowhere
+// (calls that come back between others, cycles, one error for ever other
+// arguments) are told too, and never refused.
 //
 // It compares results, not only calls: a test run after each edit is the same
 // call with news each time, and never counts.
@@ -10,8 +12,9 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -26,6 +29,8 @@ type Watch struct {
 	LastResult string             `json:"result,omitempty"`
 	Runs       int                `json:"runs,omitempty"`    // how often in a row that call gave that result
 	Pending    map[string]pending `json:"pending,omitempty"` // calls begun, by the host's id
+
+	history
 }
 
 type pending struct {
@@ -60,22 +65,25 @@ func (w *Watch) Begin(id, call string, now time.Time) {
 
 // End counts the call's result and returns how often in a row it was the same.
 // A call with an id that was never begun, or was refused, counts as 0.
-func (w *Watch) End(id, call, result string) int {
+func (w *Watch) End(id string, s Step) int {
 	if id != "" {
 		p, begun := w.Pending[id]
 		if !begun {
 			return 0
 		}
 		delete(w.Pending, id)
-		call = p.Call
+		s.Call = p.Call
 	}
-	if w.LastCall == call && w.LastResult == result {
+	if w.LastCall == s.Call && w.LastResult == s.Result {
 		w.Runs++
 	} else {
-		w.LastCall, w.LastResult, w.Runs = call, result, 1
+		w.LastCall, w.LastResult, w.Runs = s.Call, s.Result, 1
 	}
 	return w.Runs
 }
+
+// Reset forgets what was counted, not the calls that are under way.
+func (w *Watch) Reset() { *w = Watch{Pending: w.Pending} }
 
 // Key identifies a call: the tool's name whatever its case, and the arguments
 // whatever the order of their keys and the spelling of their numbers. Models
@@ -91,7 +99,7 @@ func Sum(text string, failed bool) string {
 
 func sum(s string) string {
 	h := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(h[:16])
+	return base64.RawStdEncoding.EncodeToString(h[:12])
 }
 
 // canonical returns the JSON with sorted keys, no white space and one spelling
@@ -133,4 +141,35 @@ func oneSpelling(v any) any {
 		}
 	}
 	return v
+}
+
+// Refusal says why the call must not run; "" if it may.
+func (w *Watch) Refusal(tool, key string, o Options) string {
+	o = o.withDefaults()
+	switch {
+	case isWait(tool) && o.Wait == "refuse" && w.Waited(tool) >= waitRefuseAt-1:
+		return fmt.Sprintf("refused: %s was called %d times since the user last wrote, and waiting longer will not bring more. End your turn: what you wait for will start a new one.", tool, w.Waited(tool))
+	case slices.Contains(o.Exempt, tool):
+	case w.LastCall == key && w.Runs >= o.RefuseAt && slices.Contains(o.RefuseTools, tool):
+		return fmt.Sprintf("refused: %s gave the same result %d times for these arguments, and that result is already in this conversation. Use it, make a different call, or give your final answer.", tool, w.Runs)
+	}
+	return ""
+}
+
+// Notice takes in a finished call and returns what to tell the model; "" for
+// nothing.
+func (w *Watch) Notice(id string, s Step, o Options) string {
+	o = o.withDefaults()
+	if slices.Contains(o.Exempt, s.Tool) {
+		return w.Exempted(s, o)
+	}
+	n := w.End(id, s)
+	if n == 0 {
+		return ""
+	}
+	notice := w.Detect(s, o.Detectors)
+	if n >= o.WarnAt {
+		return fmt.Sprintf("[LOOP GUARD] This %s call has now given the same result %d times. Repeating it will not help: use the result you have, change the arguments or the tool, or say what blocks you.", s.Tool, n)
+	}
+	return notice
 }

@@ -216,7 +216,7 @@ func TestPendingIsBounded(t *testing.T) {
 	if len(w.Pending) > 256 {
 		t.Errorf("%d calls are pending, want at most 256", len(w.Pending))
 	}
-	if w.End("9999", "k", "r") != 1 {
+	if w.End("9999", loop.Step{Call: "k", Result: "r"}) != 1 {
 		t.Error("the newest pending call was forgotten")
 	}
 	w.Begin("late", "k", now.Add(24*time.Hour))

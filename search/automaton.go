@@ -40,6 +40,7 @@ type automaton struct {
 type autoState struct {
 	insts []uint32
 	last  byteKind
+	start bool // no byte of the line has been read
 }
 
 type byteKind byte
@@ -142,7 +143,7 @@ func (a *automaton) reset() {
 	a.next, a.states, a.index = a.next[:0], a.states[:0], map[string]int32{}
 	a.begin()
 	a.follow(uint32(a.prog.Start), syntax.EmptyBeginLine)
-	a.start = a.state(other)
+	a.start = a.state(other, true)
 }
 
 func (a *automaton) begin() {
@@ -203,9 +204,12 @@ func between(a, b byteKind) syntax.EmptyOp {
 }
 
 // state returns the offset in next of the state that the stack describes.
-func (a *automaton) state(last byteKind) int32 {
+func (a *automaton) state(last byteKind, start bool) int32 {
 	slices.Sort(a.stack)
-	key := make([]byte, 0, 4*len(a.stack)+1)
+	key := make([]byte, 0, 4*len(a.stack)+2)
+	if start {
+		key = append(key, 's')
+	}
 	if a.edges {
 		key = append(key, byte(last))
 	}
@@ -220,7 +224,7 @@ func (a *automaton) state(last byteKind) int32 {
 	}
 	s := int32(len(a.next))
 	a.index[string(key)] = s
-	a.states = append(a.states, autoState{slices.Clone(a.stack), last})
+	a.states = append(a.states, autoState{slices.Clone(a.stack), last, start})
 	for range a.stride {
 		a.next = append(a.next, unknown)
 	}
@@ -255,7 +259,11 @@ func (a *automaton) leads(from autoState, c byte) int32 {
 		}
 	}
 	if a.edges {
-		if from.insts = a.pass(from.insts, between(from.last, kind)); a.matches(from.insts) {
+		cond := between(from.last, kind)
+		if from.start {
+			cond |= syntax.EmptyBeginLine
+		}
+		if from.insts = a.pass(from.insts, cond); a.matches(from.insts) {
 			return found
 		}
 	}
@@ -277,7 +285,7 @@ func (a *automaton) leads(from autoState, c byte) int32 {
 		}
 	}
 	a.follow(uint32(a.prog.Start), 0)
-	return a.state(kind)
+	return a.state(kind, false)
 }
 
 // pass returns insts with those that follow where cond holds.
@@ -295,7 +303,11 @@ func (a *automaton) matches(insts []uint32) bool {
 
 // endsLine tells whether a match is complete if the line ends here.
 func (a *automaton) endsLine(from autoState) bool {
-	return a.matches(a.pass(from.insts, syntax.EmptyEndLine|between(from.last, other)))
+	cond := syntax.EmptyEndLine | between(from.last, other)
+	if from.start {
+		cond |= syntax.EmptyBeginLine
+	}
+	return a.matches(a.pass(from.insts, cond))
 }
 
 // scan reads text, which begins at the start of a line, and returns the

@@ -120,31 +120,42 @@ func (g *grep) run(ctx context.Context, file string) (*Answer, error) {
 	return a, nil
 }
 
-// directory runs an engine, ripgrep if there is one.
+// directory runs the first engine that works.
 func (g *grep) directory(ctx context.Context, a *Answer) (hits []hit, err error) {
+	engines, err := g.engines()
+	if err != nil {
+		return nil, err
+	}
 	var mu sync.Mutex
 	found := func(h hit) {
 		mu.Lock()
 		defer mu.Unlock()
 		hits = append(hits, h)
 	}
-	if g.Engine != EngineOwn {
-		if rg := FindRipgrep(); rg != "" {
-			a.Engine = EngineRipgrep
-			t, err := ripgrep{rg}.search(ctx, &g.scope, found)
-			a.Searched, a.Denied = t.searched, t.denied
-			if !errors.Is(err, errEngine) || g.Engine == EngineRipgrep {
-				return hits, err
-			}
-			hits = nil
-		} else if g.Engine == EngineRipgrep {
-			return nil, errors.New("grep: ripgrep isn't installed")
+	for _, e := range engines {
+		var t tally
+		hits = nil
+		t, err = e.search(ctx, &g.scope, found)
+		a.Engine, a.Searched, a.Denied = e.name(), t.searched, t.denied
+		if !errors.Is(err, errEngine) {
+			break
 		}
 	}
-	a.Engine = EngineOwn
-	t, err := own{}.search(ctx, &g.scope, found)
-	a.Searched, a.Denied = t.searched, t.denied
 	return hits, err
+}
+
+// engines lists those to try: ripgrep if there is one, and our own.
+func (g *grep) engines() ([]engine, error) {
+	rg := FindRipgrep()
+	switch {
+	case g.Engine == EngineOwn, g.Engine == "" && rg == "":
+		return []engine{own{}}, nil
+	case rg == "":
+		return nil, errors.New("grep: ripgrep isn't installed")
+	case g.Engine == EngineRipgrep:
+		return []engine{ripgrep{rg}}, nil
+	}
+	return []engine{ripgrep{rg}, own{}}, nil
 }
 
 // named searches one file, whatever the rules and filters say of it: it was

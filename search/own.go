@@ -19,6 +19,7 @@ type hit struct {
 // An engine counts the matching lines of every file in a directory. Which of
 // them are shown, and how, isn't its business.
 type engine interface {
+	name() string
 	// search calls found for each file that has matches, from any goroutine,
 	// and returns how far it came.
 	search(ctx context.Context, s *scope, found func(hit)) (tally, error)
@@ -40,6 +41,8 @@ type scope struct {
 
 // own is the engine that needs nothing but this program.
 type own struct{}
+
+func (own) name() string { return EngineOwn }
 
 func (own) search(ctx context.Context, s *scope, found func(hit)) (tally, error) {
 	n := runtime.GOMAXPROCS(0)

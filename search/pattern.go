@@ -35,25 +35,25 @@ func compilePattern(q *Query) (*pattern, error) {
 		flags = "(?im)"
 	}
 	p := &pattern{rust: d.forRust}
-	tree, err := parse(flags + "(?:" + d.forGo + ")")
+	tree, err := syntax.Parse(flags+"(?:"+d.forGo+")", syntax.Perl)
 	if err != nil {
 		return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
 	}
 	if !q.Multiline && needsLineBreak(tree) {
 		return nil, &PatternError{q.Pattern, "has a line break, but lines are searched one at a time", "Set multiline, or look for one of its lines."}
 	}
-	p.literal, p.pure = requiredLiteral(tree)
+	p.literal, p.pure = requiredLiteral(tree.Simplify())
 	p.pure = p.pure && !q.Word
 	if q.Word {
 		// Consuming the neighbours stands for looking at them, since lines are
 		// told apart by one match each.
 		p.group = 1
 		notWord := "[" + perlClass('W') + "]"
-		if tree, err = parse("(?:(?m:^)|" + notWord + ")(" + tree.String() + ")(?:" + notWord + "|(?m:$))"); err != nil {
+		if tree, err = syntax.Parse("(?:(?m:^)|"+notWord+")("+tree.String()+")(?:"+notWord+"|(?m:$))", syntax.Perl); err != nil {
 			return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
 		}
 	}
-	if p.prog, err = syntax.Compile(tree); err != nil {
+	if p.prog, err = syntax.Compile(tree.Simplify()); err != nil {
 		return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
 	}
 	tree = strict(tree)
@@ -64,14 +64,6 @@ func compilePattern(q *Query) (*pattern, error) {
 		return nil, &PatternError{q.Pattern, "is too complex: " + err.Error(), "Search for a simpler pattern."}
 	}
 	return p, nil
-}
-
-func parse(re string) (*syntax.Regexp, error) {
-	tree, err := syntax.Parse(re, syntax.Perl)
-	if err != nil {
-		return nil, err
-	}
-	return tree.Simplify(), nil
 }
 
 // needsLineBreak tells whether a \n stands in the pattern by itself.

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"go/build"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,7 +188,7 @@ func randomPattern(r *rand.Rand, depth int) string {
 // WHET_TREES names (separated like PATH).
 func TestPeerTrees(t *testing.T) {
 	withRipgrep(t)
-	trees := []string{filepath.Join(runtime.GOROOT(), "src")}
+	trees := []string{filepath.Join(build.Default.GOROOT, "src")}
 	patterns := treePatterns
 	if testing.Short() {
 		t.Skip("searches a large tree")
@@ -218,7 +218,7 @@ func TestPeerCancelKillsRipgrep(t *testing.T) {
 	engines(t, func(t *testing.T, engine string) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		q := Query{Root: filepath.Join(runtime.GOROOT(), "src"), Pattern: `\w+\s+\w+`, Engine: engine, Timeout: 1}
+		q := Query{Root: filepath.Join(build.Default.GOROOT, "src"), Pattern: `\w+\s+\w+`, Engine: engine, Timeout: 1}
 		a, err := Grep(ctx, q)
 		if err != nil {
 			t.Fatal(err)

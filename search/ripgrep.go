@@ -24,6 +24,8 @@ import (
 // afterwards, by the same code for both engines.
 type ripgrep struct{ program string }
 
+func (ripgrep) name() string { return EngineRipgrep }
+
 // errEngine reports an rg that doesn't work as one should; the search is then
 // done without it.
 var errEngine = errors.New("ripgrep did not work")

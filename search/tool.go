@@ -96,6 +96,15 @@ func splitAbsolute(s whet.Session, in globInput) (dir, pattern string, ok bool) 
 	return "", "", false
 }
 
+// Locate finds what a path argument of another tool means: the root of the
+// session that it is in and the path within, with slashes, "" for the root
+// itself. A path that is outside or isn't there is an error for the model, in
+// the words that grep has for it.
+func Locate(tool string, s whet.Session, path string) (root, rel string, err error) {
+	p, err := locate(tool, s, path)
+	return p.root, p.rel, err
+}
+
 // A place is where a tool searches.
 type place struct {
 	root, rel string // rel with slashes

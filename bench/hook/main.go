@@ -99,17 +99,21 @@ func roundTrip(ctx context.Context, w io.Writer, whet string, env []string) erro
 		return err
 	}
 	var times []time.Duration
+	const params = `"params":{"callID":"%d","tool":"read","sessionID":"s","args":{"filePath":"/a"},"result":{"text":"%d"}}`
 	for i := range 4000 {
-		start := time.Now()
-		if err := call(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tool.before","params":{"callID":"%d","tool":"read","sessionID":"s","args":{"filePath":"/a"}}}`, i+2, i)); err != nil {
-			return err
+		for j, method := range []string{"tool.before", "tool.after"} {
+			request := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,`+params+"}", 2*i+j+2, method, i, i)
+			start := time.Now()
+			if err := call(request); err != nil {
+				return err
+			}
+			times = append(times, time.Since(start))
 		}
-		times = append(times, time.Since(start))
 	}
 	if err := in.Close(); err != nil {
 		return err
 	}
 	slices.Sort(times)
-	fmt.Fprintf(w, "### A round trip over whet rpc\n\ntool.before, %d calls: median %v, 99th percentile %v\n", len(times), times[len(times)/2], times[len(times)*99/100])
+	fmt.Fprintf(w, "### A round trip over whet rpc\n\ntool.before and tool.after, %d of them: median %v, 99th percentile %v\n", len(times), times[len(times)/2], times[len(times)*99/100])
 	return cmd.Wait()
 }

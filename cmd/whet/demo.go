@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,8 +28,9 @@ import (
 // its own in a project that all share.
 type demoStep struct {
 	title string
-	files map[string]string  // written before, by slash-separated path
-	turns []scriptmodel.Step // what the model plays; the loop runs what it calls
+	files map[string]string           // written before, by slash-separated path
+	pages map[string]http.HandlerFunc // served before, by path, at the address that site stands for
+	turns []scriptmodel.Step          // what the model plays; the loop runs what it calls
 	check func(demoResult) error
 	right string // what whet did about it, said if check agrees
 }
@@ -58,9 +63,49 @@ The exit status is 0 only if every step had the right outcome.`,
 	}
 }
 
+// site stands for the address of the demo's own web server in what a step plays.
+const site = "http://site.demo"
+
+// serve starts a web server on this machine that shows the steps' pages.
+func serve(ctx context.Context, steps []demoStep) (url string, stop func(), err error) {
+	mux := http.NewServeMux()
+	for _, s := range steps {
+		for path, page := range s.pages {
+			mux.HandleFunc(path, page)
+		}
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = srv.Serve(l) }() // until Close
+	return "http://" + l.Addr().String(), func() { _ = srv.Close(); <-done }, nil
+}
+
+// at returns the turns with the web server's address in place of site.
+func at(url string, turns []scriptmodel.Step) []scriptmodel.Step {
+	out := slices.Clone(turns)
+	for i := range out {
+		out[i].Calls = slices.Clone(out[i].Calls)
+		for j := range out[i].Calls {
+			c := &out[i].Calls[j]
+			c.Args = bytes.ReplaceAll(c.Args, []byte(site), []byte(url))
+		}
+	}
+	return out
+}
+
 func demo(ctx context.Context, w io.Writer, colour bool, steps []demoStep) error {
+	url, stop, err := serve(ctx, steps)
+	if err != nil {
+		return fmt.Errorf("starting the demo's web server: %w", err)
+	}
+	defer stop()
 	script := scriptmodel.Script{}
 	for i, s := range steps {
+		s.turns = at(url, s.turns)
 		script[fmt.Sprintf("step-%d", i+1)] = append(s.turns, scriptmodel.Step{Text: "Done."})
 	}
 	model, err := scriptmodel.Start(script)

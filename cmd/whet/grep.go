@@ -103,7 +103,7 @@ func placeOf(args []string) (whereabouts, error) {
 	}
 	prefix := filepath.ToSlash(given)
 	if !info.IsDir() {
-		abs, given = filepath.Split(abs)
+		abs, _ = filepath.Split(abs)
 		prefix = strings.TrimSuffix(prefix, filepath.Base(prefix))
 		return whereabouts{root: abs, path: filepath.Base(args[0]), prefix: prefix}, nil
 	}

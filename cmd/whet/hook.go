@@ -20,7 +20,9 @@ func hookCommand() *cobra.Command {
 on standard output. No output means "go on".
 
 The exit status is 0, or 1 with a sentence on standard error if the event could
-not be read; never 2, which hosts take as "block this call".`,
+not be read. 2 means "block this call" to hosts, and is for nothing else: only
+for a host that hears no other answer. One that takes any failure for a refusal
+gets 0.`,
 		ValidArgs: hosts,
 		// Not cobra's own checks and flags: their errors would exit with 2.
 		DisableFlagParsing: true,

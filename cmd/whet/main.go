@@ -113,11 +113,17 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		toolsCommand(),
 		callCommand(),
+		fetchCommand(),
 		grepCommand(),
 		globCommand(),
 		patchCommand(),
+		fmtCommand(),
+		loopCommand(),
+		trustCommand(),
+		astCommand(),
 		configCommand(),
 		versionCommand(),
+		setupCommand(),
 		demoCommand(),
 		runCommand(),
 		taskCommand(),
@@ -125,6 +131,9 @@ func commands() []*cobra.Command {
 		mcpCommand(),
 		hookCommand(),
 		rpcCommand(),
+		installCommand(),
+		uninstallCommand(),
+		doctorCommand(),
 	}
 }
 

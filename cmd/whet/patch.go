@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -76,7 +77,7 @@ func patchRun(name, short string, dry bool) *cobra.Command {
 				return err
 			}
 			o := p.config.Config.ApplyPatch
-			r, err := applypatch.Run(c.Context(), text, applypatch.Job{Dir: p.dir, Others: append(o.ExtraRoots, p.worktree), Options: o, DryRun: dry})
+			r, err := applypatch.Run(c.Context(), text, applypatch.Job{Dir: p.dir, Others: slices.Concat(o.ExtraRoots, []string{p.worktree}), Options: o, DryRun: dry})
 			if err != nil {
 				return err
 			}
@@ -160,7 +161,7 @@ func rescue(p *place, text string, d applypatch.Dialect) (*applypatch.Rendered, 
 		return nil, usageError{fmt.Errorf("--host %s: not known; use codex, opencode, opencode-v1, opencode-core, opencode-next or any", d)}
 	}
 	o := p.config.Config.ApplyPatch
-	w, err := applypatch.Open(p.dir, append(o.ExtraRoots, p.worktree)...)
+	w, err := applypatch.Open(p.dir, slices.Concat(o.ExtraRoots, []string{p.worktree})...)
 	if err != nil {
 		return nil, err
 	}

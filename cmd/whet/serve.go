@@ -71,7 +71,7 @@ task, message and answer where it was, and goes on.
 			if stop {
 				return stopRunner(c, dir)
 			}
-			return serve(c, dir, onDemand)
+			return serveTasks(c, dir, onDemand)
 		},
 	}
 	c.Flags().BoolVar(&stop, "stop", false, "end the runner that is there")
@@ -106,7 +106,7 @@ func stopRunner(c *cobra.Command, dir string) error {
 	return fmt.Errorf("the task runner (process %d) was asked to end and still runs", reply.PID)
 }
 
-func serve(c *cobra.Command, dir string, onDemand bool) error {
+func serveTasks(c *cobra.Command, dir string, onDemand bool) error {
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	unlock, err := taskrun.Lock(dir)

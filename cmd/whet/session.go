@@ -27,6 +27,19 @@ type place struct {
 // open reads the configuration for dir, "" for the working directory, and
 // makes the kit. Problems of the configuration go to stderr, a line each.
 func open(c *cobra.Command, dir string) (*place, error) {
+	p, err := locate(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, problem := range p.config.Problems {
+		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
+	}
+	p.kit = kit.New(p.config, logger(c.ErrOrStderr()))
+	return p, nil
+}
+
+// locate is open without the kit, and silent about the configuration.
+func locate(dir string) (*place, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -36,10 +49,6 @@ func open(c *cobra.Command, dir string) (*place, error) {
 	}
 	p := &place{dir: dir, worktree: project.Worktree(dir)}
 	p.config = config.Load[kit.Config](p.dir, p.worktree, os.Environ())
-	for _, problem := range p.config.Problems {
-		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
-	}
-	p.kit = kit.New(p.config, logger(c.ErrOrStderr()))
 	return p, nil
 }
 

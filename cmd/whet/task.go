@@ -70,13 +70,6 @@ func taskJSON(c *cobra.Command) *bool {
 	return c.Flags().Bool("json", false, "print JSON")
 }
 
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
-
 func taskList() *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "List the tasks of this project", Args: cobra.NoArgs}
 	all := c.Flags().Bool("all", false, "of every project")

@@ -1,14 +1,15 @@
 package hook
 
 import (
-	"encoding/json"
 	"io"
+
+	"github.com/whet-dev/whet/internal/hosttool"
 )
 
 func claudeCode() *Dialect {
 	return &Dialect{
 		Name: "claude-code",
-		Tools: map[string]Tool{
+		Tools: hosttool.Table{
 			"Read":         {Name: "read", PathArg: "file_path"},
 			"Grep":         {Name: "grep", PathArg: "path"},
 			"Glob":         {Name: "glob", PathArg: "path"},
@@ -22,21 +23,18 @@ func claudeCode() *Dialect {
 			"Task":         {Name: "task"},
 			"TaskOutput":   {Name: "task_result"},
 		},
+		Own:    "mcp__whet__",
+		Talks:  true,
 		Decode: decodeShape,
 		Encode: encodeClaudeCode,
+		Sample: shapeSample,
+		Shared: true,
 	}
 }
 
 // encodeClaudeCode rewrites without a permissionDecision: the new arguments go
 // through the host's own permission check, which "allow" would skip.
 func encodeClaudeCode(w io.Writer, e Event, r Reply) error {
-	type specific struct {
-		Event    string          `json:"hookEventName"`
-		Decision string          `json:"permissionDecision,omitempty"`
-		Reason   string          `json:"permissionDecisionReason,omitempty"`
-		Input    json.RawMessage `json:"updatedInput,omitempty"`
-		Context  string          `json:"additionalContext,omitempty"`
-	}
 	s := specific{Event: e.Name, Input: r.Args, Context: r.Note}
 	switch {
 	case r.GoOn != "":
@@ -46,5 +44,5 @@ func encodeClaudeCode(w io.Writer, e Event, r Reply) error {
 	case r.Args == nil && r.Note == "":
 		return nil
 	}
-	return json.NewEncoder(w).Encode(map[string]specific{"hookSpecificOutput": s})
+	return s.write(w)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 )
 
 // Several hosts send events in the shape that Claude Code began. No two accept
@@ -22,6 +21,7 @@ type shape struct {
 	Response  json.RawMessage `json:"tool_response"`
 	Error     string          `json:"error"`
 	Source    string          `json:"source"`
+	Prompt    *string         `json:"prompt"`
 }
 
 func decodeShape(in []byte) (e Event, err error) {
@@ -32,12 +32,29 @@ func decodeShape(in []byte) (e Event, err error) {
 	if v.Event == "" {
 		return e, fmt.Errorf("no hook_event_name in it; is this the event of another host?")
 	}
+	return v.claude(), nil
+}
+
+// event returns what all events of the family tell, without a phase.
+func (v shape) event() (e Event) {
 	e.Name = v.Event
 	e.Call.ID, e.Call.Tool, e.Call.Args = v.ToolUseID, v.Tool, v.Input
 	e.Call.Session.ID, e.Call.Session.Agent, e.Call.Session.Dir = v.SessionID, v.AgentType, v.Cwd
 	if v.AgentID != "" {
 		e.Call.Session.ID += "/" + v.AgentID
 	}
+	return e
+}
+
+// byPerson tells a person's prompt from that of a timer or another session, and
+// from the empty one that Gemini CLI's descendants send with each tool's result.
+func (v shape) byPerson() bool {
+	return (v.Source == "" || v.Source == "user") && (v.Prompt == nil || *v.Prompt != "")
+}
+
+// claude returns the event as Claude Code means it.
+func (v shape) claude() Event {
+	e := v.event()
 	switch v.Event {
 	case "PreToolUse":
 		e.Phase = Before
@@ -46,7 +63,7 @@ func decodeShape(in []byte) (e Event, err error) {
 	case "PostToolUseFailure":
 		e.Phase, e.Result.Text, e.Result.Failed = After, v.Error, true
 	case "UserPromptSubmit":
-		if v.Source == "" || v.Source == "user" { // not a timer, nor another session
+		if v.byPerson() {
 			e.Phase = Prompt
 		}
 	case "Stop":
@@ -58,16 +75,43 @@ func decodeShape(in []byte) (e Event, err error) {
 	case "PreCompact", "PostCompact", "SessionEnd":
 		e.Phase = Reset
 	}
-	// Our own tools are guarded where they are served. Only there nobody knows
-	// which session a task was launched from: that much is taken from here.
-	if own, ok := strings.CutPrefix(v.Tool, "mcp__whet__"); ok {
-		if own == "task" && e.Phase == After {
-			e.Call.Tool = own
-		} else {
-			e.Phase = Other
-		}
+	return e
+}
+
+// shapeSample returns an event of that shape.
+func shapeSample(s Sample) []byte {
+	v := object{
+		"session_id": "sample", "cwd": s.Dir, "hook_event_name": "PreToolUse",
+		"tool_name": s.Tool, "tool_input": s.Args, "tool_use_id": "sample",
 	}
-	return e, nil
+	if s.Phase == After {
+		v["hook_event_name"], v["tool_response"] = "PostToolUse", s.Result
+	}
+	if s.Agent != "" {
+		v["agent_id"] = s.Agent
+	}
+	return v.json()
+}
+
+type object map[string]any
+
+func (o object) json() []byte {
+	b, _ := json.Marshal(o) // samples always marshal
+	return b
+}
+
+// specific is the reply that hosts of Claude Code's family take, each less of
+// it than the next one.
+type specific struct {
+	Event    string          `json:"hookEventName"`
+	Decision string          `json:"permissionDecision,omitempty"`
+	Reason   string          `json:"permissionDecisionReason,omitempty"`
+	Input    json.RawMessage `json:"updatedInput,omitempty"`
+	Context  string          `json:"additionalContext,omitempty"`
+}
+
+func (s specific) write(w io.Writer) error {
+	return json.NewEncoder(w).Encode(map[string]specific{"hookSpecificOutput": s})
 }
 
 // volatile are members of a response that tell how long it took: with them, no

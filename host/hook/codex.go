@@ -1,34 +1,31 @@
 package hook
 
 import (
-	"encoding/json"
 	"io"
+
+	"github.com/whet-dev/whet/internal/hosttool"
 )
 
 func codex() *Dialect {
 	return &Dialect{
 		Name: "codex",
-		Tools: map[string]Tool{
+		Tools: hosttool.Table{
 			"Bash":         {Name: "bash"},
 			"exec_command": {Name: "bash"},
 			"apply_patch":  {Name: "apply_patch", PatchArg: "command", Edits: true},
 			"spawn_agent":  {Name: "task"},
 		},
+		Own:    "mcp__whet__",
+		Talks:  true,
 		Decode: decodeShape,
 		Encode: encodeCodex,
+		Sample: shapeSample,
 	}
 }
 
 // encodeCodex writes what Codex 0.171 takes. It parses strictly: one field too
 // many, or new arguments without "allow", and the original call runs.
 func encodeCodex(w io.Writer, e Event, r Reply) error {
-	type specific struct {
-		Event    string          `json:"hookEventName"`
-		Decision string          `json:"permissionDecision,omitempty"`
-		Reason   string          `json:"permissionDecisionReason,omitempty"`
-		Input    json.RawMessage `json:"updatedInput,omitempty"`
-		Context  string          `json:"additionalContext,omitempty"`
-	}
 	s := specific{Event: e.Name}
 	switch {
 	case r.GoOn != "":
@@ -42,5 +39,5 @@ func encodeCodex(w io.Writer, e Event, r Reply) error {
 	default:
 		return nil
 	}
-	return json.NewEncoder(w).Encode(map[string]specific{"hookSpecificOutput": s})
+	return s.write(w)
 }

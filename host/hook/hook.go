@@ -8,12 +8,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/hosttool"
 	"github.com/whet-dev/whet/internal/project"
 )
 
@@ -46,26 +48,55 @@ type Reply struct {
 }
 
 // A Dialect is one host's way of saying an Event and hearing a Reply. It is
-// data and two functions, so that all hosts share one path.
+// data and three functions, so that all hosts share one path.
 type Dialect struct {
-	Name   string
-	Tools  map[string]Tool // the host's own tools → ours
+	Name  string
+	Tools hosttool.Table
+	// Own is how the host's names of whet's own tools begin. Those are guarded
+	// where they are served.
+	Own    string
 	Decode func(in []byte) (Event, error)
-	// Encode writes exactly what this host takes for the reply, and nothing at
-	// all for the zero Reply: silence is every host's "go on".
+	// Encode writes exactly what this host takes for the reply. What it can't be
+	// told is left out. A host that only hears an exit status gets a *[Blocked].
 	Encode func(w io.Writer, e Event, r Reply) error
+	// Sample returns an event as the host sends it; nil if it has none for the
+	// phase. The doctor sends it, and the table in the host's page is made by it.
+	Sample func(Sample) []byte
+	// Talks says that the host takes a note with a person's prompt, and can be
+	// kept from ending a turn.
+	Talks bool
+	// Shared says that other hosts read this host's hooks too, and call with
+	// events of their own.
+	Shared bool
+	// Twice says that the host reads other hosts' hooks, so that two processes
+	// may be asked about one call.
+	Twice bool
+	// Strict says that the host takes a failing hook for "block this call".
+	Strict bool
 }
 
-// A Tool names one of the host's own tools as guards know it.
-type Tool struct {
-	Name     string
-	PathArg  string // the parameter that is the call's path
-	PatchArg string // the parameter that is a patch
-	Edits    bool   // writes the file at its path, or those that its patch names
+// A Sample says what a sample event is about.
+type Sample struct {
+	Phase  Phase
+	Tool   string // the host's name
+	Args   json.RawMessage
+	Result string // After only
+	Dir    string // the project directory
+	Agent  string // a sub-agent's id, for hosts that tell it
 }
+
+// Blocked is an answer that the host hears as exit status 2 with the reason on
+// standard error.
+type Blocked struct{ Reason string }
+
+func (b *Blocked) Error() string { return b.Reason }
 
 // Dialects is the one list of hosts with hooks.
-func Dialects() []*Dialect { return []*Dialect{claudeCode(), codex()} }
+func Dialects() []*Dialect {
+	return []*Dialect{
+		claudeCode(), codex(), gemini(), qwen(), cursor(), copilot(), vscode(), crush(), goose(), windsurf(),
+	}
+}
 
 // Lookup returns the dialect called name.
 func Lookup(name string) (*Dialect, error) {
@@ -79,9 +110,6 @@ func Lookup(name string) (*Dialect, error) {
 	return nil, fmt.Errorf("unknown host %q; known: %s", name, strings.Join(names, ", "))
 }
 
-// maxSize is the size of the largest event that is read, in bytes.
-const maxSize = 32 << 20
-
 // Setup makes what an event needs once its directory is known.
 type Setup func(dir, worktree string) (*whet.Kit, func(session string) whet.Store)
 
@@ -93,12 +121,47 @@ func Run(ctx context.Context, d *Dialect, setup Setup, in io.Reader, out io.Writ
 	if err != nil {
 		return fmt.Errorf("reading %s's event: %w", d.Name, err)
 	}
+	if d.Shared {
+		d = speaker(d, b, os.Getenv)
+	}
 	e, err := d.Decode(b)
 	if err != nil {
 		return fmt.Errorf("reading %s's event: %w", d.Name, err)
 	}
-	if e.Phase == Other {
-		return nil
+	var r Reply
+	switch {
+	case e.Call.Tool == ProbeTool:
+		r.Refuse = probed
+	case e.Phase == After && d.Own != "" && e.Call.Tool == d.Own+"task":
+		// Where it was served nobody knows whose session launched the task: that
+		// much is taken from here.
+		e.Call.Tool = "task"
+		r = reply(ctx, d, setup, e)
+	case e.Phase != Other && (d.Own == "" || !strings.HasPrefix(e.Call.Tool, d.Own)):
+		r = reply(ctx, d, setup, e)
+	}
+	return d.Encode(out, e, r)
+}
+
+// ProbeTool is the tool of an event by which the doctor asks whether whet is in
+// a host's path. No model can call it.
+const ProbeTool = "whet_probe"
+
+// probed is the answer to it.
+const probed = "whet is in the path"
+
+// Probed reports whether a host that got this output and exit status from a
+// hook would have been answered by whet.
+func Probed(output string) bool { return strings.Contains(output, probed) }
+
+func reply(ctx context.Context, d *Dialect, setup Setup, e Event) Reply {
+	if !d.Talks {
+		switch e.Phase {
+		case Prompt:
+			e.Phase = Reset
+		case Idle:
+			return Reply{}
+		}
 	}
 	s := &e.Call.Session
 	s.Host = d.Name
@@ -109,29 +172,33 @@ func Run(ctx context.Context, d *Dialect, setup Setup, in io.Reader, out io.Writ
 	if s.ID != "" {
 		s.Store = store(d.Name + "/" + s.ID)
 	}
-	if t, ok := d.Tools[e.Call.Tool]; ok {
-		e.Call.Tool, e.Call.Path = t.Name, whet.StringArg(e.Call.Args, t.PathArg)
-		if e.Phase == After && t.Edits && !e.Result.Failed {
-			e.Result.Changed = edited(&e.Call, t)
-		}
+	if d.Twice && answered(e) {
+		return Reply{}
 	}
-	return d.Encode(out, e, answer(ctx, kit, e))
+	tool := d.Tools[e.Call.Tool]
+	d.Tools.Name(&e.Call)
+	if e.Phase == After && !e.Result.Failed {
+		e.Result.Changed = tool.Edited(&e.Call)
+	}
+	return answer(ctx, kit, e)
 }
 
-// read returns the first JSON value of in.
-func read(in io.Reader) ([]byte, error) {
-	var raw json.RawMessage
-	limited := &io.LimitedReader{R: in, N: maxSize}
-	err := json.NewDecoder(limited).Decode(&raw)
-	switch {
-	case err == nil:
-		return raw, nil
-	case limited.N <= 0:
-		return nil, fmt.Errorf("it is larger than %d MiB", maxSize>>20)
-	case errors.Is(err, io.EOF):
-		return nil, errors.New("standard input is empty; the host must send the event as JSON")
+// answered reports whether another process has been asked about the same moment
+// of the same call. A call without an id can't be told from the next one.
+func answered(e Event) (yes bool) {
+	const remembered = 32
+	if e.Call.ID == "" || e.Call.Session.Store == nil {
+		return false
 	}
-	return nil, fmt.Errorf("not valid JSON: %w", err)
+	key := fmt.Sprint(e.Phase, " ", e.Call.ID)
+	_ = whet.Update(e.Call.Session, "answered", func(keys *[]string) error {
+		if yes = slices.Contains(*keys, key); !yes {
+			*keys = append(*keys, key)
+			*keys = (*keys)[max(0, len(*keys)-remembered):]
+		}
+		return nil
+	})
+	return yes
 }
 
 func answer(ctx context.Context, kit *whet.Kit, e Event) (r Reply) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -102,7 +103,14 @@ func dialect(t *testing.T, d *hook.Dialect, file string) {
 		t.Run(name, func(t *testing.T) {
 			r := &recorder{stores: map[string]bool{}}
 			var out bytes.Buffer
-			if err := hook.Run(t.Context(), d, r.setup, bytes.NewReader(f.Data), &out); err != nil {
+			err := hook.Run(t.Context(), d, r.setup, bytes.NewReader(f.Data), &out)
+			if blocked := (*hook.Blocked)(nil); errors.As(err, &blocked) {
+				out.WriteString("exit status 2: " + blocked.Reason + "\n")
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			cwd, err := os.Getwd()
+			if err != nil {
 				t.Fatal(err)
 			}
 			var got bytes.Buffer
@@ -111,7 +119,7 @@ func dialect(t *testing.T, d *hook.Dialect, file string) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got.Write(append(b, '\n'))
+				got.WriteString(strings.ReplaceAll(string(b), cwd, "CWD") + "\n")
 			}
 			if os.Getenv("WHET_UPDATE") != "" {
 				update(t, file, name, got.String(), out.String())
@@ -196,7 +204,7 @@ func TestInputThatNeverCloses(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	_, err := hook.Lookup("emacs")
-	if err == nil || err.Error() != `unknown host "emacs"; known: claude-code, codex` {
+	if err == nil || err.Error() != `unknown host "emacs"; known: claude-code, codex, gemini, qwen, cursor, copilot, vscode, crush, goose, windsurf` {
 		t.Errorf("got %v", err)
 	}
 }

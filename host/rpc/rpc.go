@@ -21,6 +21,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/hosttool"
 	"github.com/whet-dev/whet/internal/project"
 )
 
@@ -102,6 +103,7 @@ type connection struct {
 	mu      sync.Mutex
 	kit     *whet.Kit // nil until initialize
 	store   func(string) whet.Store
+	own     hosttool.Table
 	session whet.Session // what all sessions of the connection share
 	running map[string]context.CancelFunc
 }
@@ -117,7 +119,6 @@ type initialize struct {
 type call struct {
 	ID        string          `json:"callID"`
 	Tool      string          `json:"tool"`
-	Path      string          `json:"path"`
 	Args      json.RawMessage `json:"args"`
 	SessionID string          `json:"sessionID"`
 	Agent     string          `json:"agent"`
@@ -170,7 +171,7 @@ func (c *connection) handle(ctx context.Context, _ *jsonrpc2.Conn, req *jsonrpc2
 	if err := params(req, &p); err != nil {
 		return nil, err
 	}
-	kit, wc, err := c.call(&p)
+	kit, wc, err := c.call(req.Method, &p)
 	if err != nil {
 		return nil, err
 	}
@@ -210,24 +211,33 @@ func (c *connection) initialize(p initialize) (any, error) {
 	defer c.mu.Unlock()
 	c.kit, c.store = c.Setup(p.Directory, p.Worktree, c.host)
 	c.session = whet.Session{Host: p.Host, Dir: p.Directory, Worktree: p.Worktree}
+	c.own = own(p.Host)
 	tools := []toolInfo{}
-	for _, t := range c.kit.Tools {
+	for _, t := range offered(c.kit.Tools, c.own) {
 		tools = append(tools, toolInfo{t.Name, t.Title(), t.Doc, t.ReadOnly, t.Input()})
 	}
 	return map[string]any{"version": c.Version, "tools": tools}, nil
 }
 
 // call turns the shim's words into ours.
-func (c *connection) call(p *call) (*whet.Kit, *whet.Call, error) {
+func (c *connection) call(method string, p *call) (*whet.Kit, *whet.Call, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kit == nil {
 		return nil, nil, errors.New("initialize must come first")
 	}
-	wc := &whet.Call{ID: p.ID, Tool: p.Tool, Path: p.Path, Args: p.Args, Session: c.session}
+	wc := &whet.Call{ID: p.ID, Tool: p.Tool, Args: p.Args, Session: c.session}
 	wc.Session.ID, wc.Session.Agent = p.SessionID, p.Agent
 	if p.SessionID != "" {
 		wc.Session.Store = c.store(p.SessionID)
+	}
+	if method == "tool.exec" {
+		return c.kit, wc, nil // one of ours
+	}
+	tool := c.own[p.Tool]
+	c.own.Name(wc)
+	if method == "tool.after" && !p.Result.Failed {
+		p.Result.Changed = tool.Edited(wc)
 	}
 	return c.kit, wc, nil
 }

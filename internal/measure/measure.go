@@ -57,7 +57,7 @@ func Print(w io.Writer, title string, rows []Row) error {
 	fmt.Fprintln(t, "|\t|\tmedian\t|\tmin\t|\tratio\t|")
 	fmt.Fprintln(t, "|---\t|\t---:\t|\t---:\t|\t---:\t|")
 	for _, r := range rows {
-		fmt.Fprintf(t, "|\t%s\t|\t%v\t|\t%v\t|\t%.2f\t|\n", r.Name, round(r.Median), round(r.Min), r.Ratio)
+		fmt.Fprintf(t, "|\t%s\t|\t%v\t|\t%v\t|\t%.2f\t|\n", r.Name, Round(r.Median), Round(r.Min), r.Ratio)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -66,7 +66,8 @@ func Print(w io.Writer, title string, rows []Row) error {
 	return err
 }
 
-func round(d time.Duration) time.Duration {
+// Round keeps three digits of a duration.
+func Round(d time.Duration) time.Duration {
 	for unit := time.Second; unit > time.Nanosecond; unit /= 10 {
 		if d >= unit {
 			return d.Round(unit / 100)

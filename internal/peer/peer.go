@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -14,6 +15,15 @@ import (
 // test without its peer is skipped, or fails if WHET_PEERS=require, as in CI.
 func Find(t testing.TB, name string) string {
 	t.Helper()
+	path := Lookup(name)
+	if path == "" {
+		missing(t, name)
+	}
+	return path
+}
+
+// Lookup is Find for what is no test: it returns "" for a peer that is missing.
+func Lookup(name string) string {
 	if root := repository(); root != "" {
 		for _, dir := range []string{"bin", filepath.Join("node_modules", ".bin")} {
 			if path, err := exec.LookPath(filepath.Join(root, ".peers", dir, name)); err == nil {
@@ -24,7 +34,6 @@ func Find(t testing.TB, name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
 	}
-	missing(t, name)
 	return ""
 }
 
@@ -34,6 +43,21 @@ func Module(t testing.TB, name string) string {
 	dir := filepath.Join(repository(), ".peers", "node_modules", filepath.FromSlash(name))
 	if _, err := os.Stat(filepath.Join(dir, "package.json")); err != nil {
 		missing(t, name)
+	}
+	return dir
+}
+
+// GoModule returns the directory of a Go module, "path@version", that
+// scripts/peers has put into the module cache for its data.
+func GoModule(t testing.TB, module string) string {
+	t.Helper()
+	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(strings.TrimSpace(string(cache)), filepath.FromSlash(module))
+	if _, err := os.Stat(dir); err != nil {
+		missing(t, module)
 	}
 	return dir
 }

@@ -1,15 +1,17 @@
 // Package proc runs one child process to its end: with a time limit, a cap on
 // what it may print, and nothing of it left running afterwards.
 //
-// The child leads a session of its own, without a terminal, and reads nothing
-// from standard input, so that it can neither wait for a person nor be reached
-// by the terminal's Ctrl-C: whoever calls [Run] ends it by its context. It is
+// The child leads a session of its own, without a terminal, and reads only what
+// it is given, so that it can neither wait for a person nor be reached by the
+// terminal's Ctrl-C: whoever calls [Run] ends it by its context. It is
 // not a way to start daemons: what the child leaves behind is ended too.
 package proc
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -24,6 +26,12 @@ type Command struct {
 	Env       []string      // nil means this process's own
 	Timeout   time.Duration // 0 means none but the context's
 	MaxOutput int           // bytes of output kept; 0 means 64 KiB
+
+	Stdin  io.Reader // what the child reads; nil means nothing
+	Stdout io.Writer // where its standard output goes; nil means into Output, mixed with standard error
+	// Grace is how long a child that was asked to end may take to do so; 0
+	// means 2 s.
+	Grace time.Duration
 }
 
 // A Result is how a child ended.
@@ -58,7 +66,12 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	}
 	defer r.Close()
 	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, w, w
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, c.Stdin, w, w
+	if c.Stdout != nil {
+		cmd.Stdout = c.Stdout
+	}
+	// What outlives the child may hold the streams: they are not waited for.
+	cmd.WaitDelay = drain
 	cmd.Env = c.Env
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
@@ -79,7 +92,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	eof := make(chan struct{})
 	wg.Go(func() { out.readFrom(r); close(eof) })
 
-	res, err := wait(ctx, cmd, t, c.Timeout)
+	res, err := wait(ctx, cmd, t, c.Timeout, cmp.Or(c.Grace, grace))
 	select {
 	case <-eof:
 	case <-time.After(drain):
@@ -96,7 +109,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 }
 
 // wait waits for the child, and ends it when time is up: politely first.
-func wait(ctx context.Context, cmd *exec.Cmd, t *tree, timeout time.Duration) (res Result, err error) {
+func wait(ctx context.Context, cmd *exec.Cmd, t *tree, timeout, grace time.Duration) (res Result, err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	var limit <-chan time.Time
@@ -110,19 +123,19 @@ func wait(ctx context.Context, cmd *exec.Cmd, t *tree, timeout time.Duration) (r
 	case waitErr = <-ended:
 	case <-ctx.Done():
 		err = context.Cause(ctx)
-		waitErr = stop(t, ended)
+		waitErr = stop(t, ended, grace)
 	case <-limit:
 		res.TimedOut = true
-		waitErr = stop(t, ended)
+		waitErr = stop(t, ended, grace)
 	}
 	res.Code = cmd.ProcessState.ExitCode()
-	if exit := (*exec.ExitError)(nil); err == nil && waitErr != nil && !errors.As(waitErr, &exit) {
+	if exit := (*exec.ExitError)(nil); err == nil && waitErr != nil && !errors.As(waitErr, &exit) && !errors.Is(waitErr, exec.ErrWaitDelay) {
 		err = waitErr
 	}
 	return res, err
 }
 
-func stop(t *tree, ended <-chan error) error {
+func stop(t *tree, ended <-chan error, grace time.Duration) error {
 	t.terminate()
 	select {
 	case err := <-ended:

@@ -47,7 +47,9 @@ const maxGlob = 4096 // bytes; a longer pattern is nobody's
 
 // CompileGlob compiles pattern, which matches from the start of a path to its
 // end. Its error is a *[GlobError].
-func CompileGlob(pattern string) (*Glob, error) {
+func CompileGlob(pattern string) (*Glob, error) { return compileGlob(pattern, globMode{}) }
+
+func compileGlob(pattern string, m globMode) (*Glob, error) {
 	if len(pattern) > maxGlob {
 		return nil, &GlobError{pattern[:40] + "…", maxGlob, "too long"}
 	}
@@ -56,7 +58,7 @@ func CompileGlob(pattern string) (*Glob, error) {
 	}
 	g := &Glob{}
 	var err error
-	if g.re, err = globRegexp(pattern, false); err != nil {
+	if g.re, err = globRegexp(pattern, m); err != nil {
 		return nil, err
 	}
 	g.head, g.tail = literalEnds(pattern)
@@ -113,9 +115,7 @@ func literalEnds(pattern string) (head, tail string) {
 	if i := strings.LastIndexAny(pattern, meta); i >= 0 && !strings.Contains(pattern, "{") {
 		tail = pattern[i+1:]
 	}
-	if strings.HasSuffix(head, "/") {
-		head = head[:len(head)-1] // a/**/b matches a/b, and a/** a/x
-	}
+	head = strings.TrimSuffix(head, "/") // a/**/b matches a/b, and a/** a/x
 	if pattern[len(head):] != "" && strings.HasPrefix(tail, "/") {
 		tail = tail[1:]
 	}
@@ -161,7 +161,7 @@ func CompileFilter(pattern string, hidden bool) (*Filter, error) {
 	}
 	f := &Filter{glob: g, Hidden: hidden || dotComponent(pattern)}
 	if !hidden {
-		if f.strict, err = globRegexp(full, true); err != nil {
+		if f.strict, err = globRegexp(full, globMode{strict: true}); err != nil {
 			return nil, err
 		}
 	}

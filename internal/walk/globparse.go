@@ -7,11 +7,10 @@ import (
 )
 
 // globRegexp translates a glob into a regular expression, which is matched in
-// linear time whatever the pattern. If strict is set, a wildcard at the start
-// of a component doesn't match a dot there.
-func globRegexp(pattern string, strict bool) (*regexp.Regexp, error) {
-	p := &globParser{in: pattern, strict: strict}
-	if pattern == "**" && !strict {
+// linear time whatever the pattern.
+func globRegexp(pattern string, m globMode) (*regexp.Regexp, error) {
+	p := &globParser{in: pattern, globMode: m}
+	if pattern == "**" && !m.strict {
 		return regexp.MustCompile(`(?s)^.*$`), nil
 	}
 	out, err := p.branch(0, true)
@@ -25,10 +24,15 @@ func globRegexp(pattern string, strict bool) (*regexp.Regexp, error) {
 	return re, nil
 }
 
+type globMode struct {
+	strict  bool // a wildcard at the start of a component doesn't match a dot there
+	lenient bool // a [ without ] is the character itself
+}
+
 type globParser struct {
-	in     string
-	pos    int
-	strict bool
+	globMode
+	in  string
+	pos int
 }
 
 func (p *globParser) fail(at int, problem string) error {
@@ -69,6 +73,10 @@ func (p *globParser) branch(depth int, first bool) (string, error) {
 			p.pos++
 			b.WriteString(p.one(atStart, `[^/]`))
 		case '[':
+			if p.lenient && !closes(p.in[p.pos:]) {
+				p.literal(&b)
+				continue
+			}
 			class, err := p.class()
 			if err != nil {
 				return "", err
@@ -154,6 +162,15 @@ func (p *globParser) braces(b *strings.Builder, depth int, atStart bool) error {
 		}
 		b.WriteString("|")
 	}
+}
+
+// closes tells whether the class that s begins with ends.
+func closes(s string) bool {
+	s = strings.TrimPrefix(s, "[")
+	if s != "" && (s[0] == '!' || s[0] == '^') {
+		s = s[1:]
+	}
+	return len(s) > 1 && strings.Contains(s[1:], "]")
 }
 
 // class parses [abc], [a-z], [!a] and [^a]. A ] right after the opening is one

@@ -60,13 +60,16 @@ func parseRule(line string) (r rule, ok bool) {
 		r.dirOnly = true
 		line = strings.TrimSuffix(rest, `\`) // an escaped slash is a slash
 	}
+	if line == "" && r.negated {
+		line = "**" // ripgrep takes a lone ! for everything
+	}
 	if !anchored && !strings.Contains(line, "/") {
 		line = "**/" + strings.TrimPrefix(line, "**/")
 	}
 	if strings.HasSuffix(line, "/**") {
 		line += "/*" // what is in the directory, not the directory
 	}
-	glob, err := CompileGlob(line)
+	glob, err := compileGlob(line, globMode{lenient: true})
 	r.glob = glob
 	return r, err == nil
 }

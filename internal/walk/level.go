@@ -112,6 +112,7 @@ type lookup struct {
 	root  *os.Root // nil: look at abs itself
 	names []string // what root has by isRuleName
 	abs   string
+	noRg  bool // leave .rgignore unread
 }
 
 // isRuleName tells whether a directory entry called name sets rules.
@@ -146,7 +147,7 @@ func (d lookup) read(name string) []byte {
 }
 
 func (d lookup) rules(name string) rules {
-	if isRuleName(name) && !d.has(name) {
+	if name == ".rgignore" && d.noRg || isRuleName(name) && !d.has(name) {
 		return nil
 	}
 	return parseRules(d.read(name))
@@ -162,7 +163,7 @@ func (d lookup) has(name string) bool {
 
 // above returns the rules that the directories above abs and the person's git
 // configuration set for it.
-func above(abs string) ruleSet {
+func above(abs string, noRg bool) ruleSet {
 	s := ruleSet{global: globalRules()}
 	var parents []string
 	for p := filepath.Dir(abs); ; p = filepath.Dir(p) {
@@ -172,7 +173,7 @@ func above(abs string) ruleSet {
 		}
 	}
 	for i := len(parents) - 1; i >= 0; i-- {
-		s = s.enter(filepath.ToSlash(parents[i]), lookup{abs: parents[i]})
+		s = s.enter(filepath.ToSlash(parents[i]), lookup{abs: parents[i], noRg: noRg})
 	}
 	return s
 }

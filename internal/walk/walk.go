@@ -17,8 +17,13 @@ type Options struct {
 	// keeps it open until the walk has returned.
 	Root *os.Root
 
-	Hidden   bool // also names that begin with a dot, except .git
-	NoIgnore bool // also what .gitignore, .ignore and .rgignore leave out
+	Hidden bool // also names that begin with a dot, except .git
+	// HiddenFile tells of a file whose name begins with a dot that it isn't
+	// hidden all the same; nil: none.
+	HiddenFile func(name string) bool
+	NoIgnore   bool // also what .gitignore, .ignore and .rgignore leave out
+	// NoRgignore leaves .rgignore unread, which is ripgrep's alone.
+	NoRgignore bool
 	// LeftOut also yields the files that the two above leave out, marked so.
 	LeftOut bool
 
@@ -74,17 +79,10 @@ func Walk(ctx context.Context, o Options, visit func(worker int, e Entry)) (Coun
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	w := &walker{Options: o, visit: visit, wake: sync.NewCond(&sync.Mutex{})}
-	w.stop = context.AfterFunc(ctx, func() {
-		w.cancelled.Store(true)
-		w.wake.L.Lock()
-		defer w.wake.L.Unlock()
-		w.wake.Broadcast()
-	})
-	defer w.stop()
+	w := &walker{Options: o, ctx: ctx, visit: visit, wake: sync.NewCond(&sync.Mutex{})}
 	top := job{}
 	if !o.NoIgnore {
-		top.rules = above(o.Root.Name())
+		top.rules = above(o.Root.Name(), o.NoRgignore)
 	}
 	w.abs = strings.TrimSuffix(filepath.ToSlash(o.Root.Name()), "/")
 	w.push(top)
@@ -133,10 +131,9 @@ type job struct {
 
 type walker struct {
 	Options
-	visit     func(int, Entry)
-	abs       string // the root's absolute path with slashes, none at the end
-	cancelled atomic.Bool
-	stop      func() bool
+	ctx   context.Context
+	visit func(int, Entry)
+	abs   string // the root's absolute path with slashes, none at the end
 
 	wake *sync.Cond // guards what follows
 	jobs []job      // a stack: depth first keeps it short
@@ -182,7 +179,7 @@ func (w *walker) work(worker int, c *Counts) {
 		switch {
 		case j.dir != nil:
 			w.visitAll(worker, j, c)
-		case !w.cancelled.Load():
+		case w.ctx.Err() == nil:
 			w.list(j, c)
 		}
 		w.done()
@@ -192,7 +189,7 @@ func (w *walker) work(worker int, c *Counts) {
 func (w *walker) visitAll(worker int, j job, c *Counts) {
 	defer j.dir.release()
 	for _, e := range j.files {
-		if w.cancelled.Load() {
+		if w.ctx.Err() != nil {
 			return
 		}
 		if e.Reason == Wanted {
@@ -214,7 +211,7 @@ func (w *walker) list(j job, c *Counts) {
 		abs += "/" + j.path
 	}
 	if !w.NoIgnore {
-		j.rules = j.rules.enter(abs, lookup{root: root, names: ruleNames(entries), abs: abs})
+		j.rules = j.rules.enter(abs, lookup{root: root, names: ruleNames(entries), abs: abs, noRg: w.NoRgignore})
 	}
 	dir := &handle{root: root}
 	dir.users.Add(1)
@@ -289,7 +286,7 @@ func (w *walker) judge(j *job, abs string, e fs.DirEntry, c *Counts) (reason Rea
 	case v == ignored:
 		c.Ignored++
 		return Ignored, dir
-	case v != kept && !w.Hidden && strings.HasPrefix(name, "."):
+	case v != kept && !w.Hidden && strings.HasPrefix(name, ".") && (dir || w.HiddenFile == nil || !w.HiddenFile(name)):
 		c.Hidden++
 		return Hidden, dir
 	}

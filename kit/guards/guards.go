@@ -33,21 +33,35 @@ func New(c Config, r config.Report) []whet.Guard {
 		mail.Guard(),       // adds to what the model reads, when all others are done
 		search.PathGuard(), // cheap refusals first
 		configNotice(r.Problems),
-		applypatch.Guard(c.ApplyPatch), // rewrites arguments
-		format.Guard(c.Formatter),      // after edits
+		applypatch.Guard(Patching(c)), // rewrites arguments
+		format.Guard(c.Formatter),     // after edits
 		// The loop guard is innermost: it must count what really ran, and see the
 		// tool's own text before the others add notes that differ.
 		loop.Guard(c.LoopGuard),
 	}
 }
 
+// Patching returns the options of applypatch: its settings, and what the
+// formatter did to a file since the model wrote it.
+func Patching(c Config) applypatch.Options {
+	o := c.ApplyPatch
+	o.Earlier = func(s whet.Session, path string) *applypatch.Earlier {
+		written, formatted, ok := format.Shadow(s, path)
+		if !ok {
+			return nil
+		}
+		return &applypatch.Earlier{Written: written, Formatted: formatted, Rebase: format.Rebase}
+	}
+	return o
+}
+
 // configNotice tells the agent once a session that a configuration file has
-// been left out, so that a person hears of it.
+// been left out, or needs a person's trust, so that a person hears of it.
 func configNotice(problems []config.Problem) whet.Guard {
 	g := whet.Guard{Name: "config"}
 	var lost []string
 	for _, p := range problems {
-		if p.Syntax {
+		if p.Syntax || p.Untrusted {
 			lost = append(lost, p.String())
 		}
 	}

@@ -32,14 +32,19 @@ func init() {
 		return
 	}
 	if d, err := hook.Lookup(os.Args[2]); err == nil {
-		os.Exit(exitCode(answer(context.Background(), d, newImpatient(os.Stdin), os.Stdout)))
+		os.Exit(exitCode(answer(context.Background(), d, newImpatient(d, os.Stdin), os.Stdout)))
 	}
 }
 
-// exitCode is never 2, which hosts read as "block this call".
+// exitCode is 2, which hosts read as "block this call", for that alone.
 func exitCode(err error) int {
-	if err == nil {
+	var blocked *hook.Blocked
+	switch {
+	case err == nil:
 		return 0
+	case errors.As(err, &blocked):
+		fmt.Fprintln(os.Stderr, blocked.Reason)
+		return 2
 	}
 	fmt.Fprintln(os.Stderr, "whet:", err)
 	return 1
@@ -56,9 +61,9 @@ type impatient struct {
 	timer *time.Timer
 }
 
-func newImpatient(r io.Reader) impatient {
+func newImpatient(d *hook.Dialect, r io.Reader) impatient {
 	return impatient{r, time.AfterFunc(idle, func() {
-		os.Exit(exitCode(fmt.Errorf("hook: no complete JSON on standard input after %v of silence", idle)))
+		os.Exit(exitCode(failOpen(d, fmt.Errorf("hook: no complete JSON on standard input after %v of silence", idle))))
 	})}
 }
 
@@ -86,8 +91,18 @@ func answer(ctx context.Context, d *hook.Dialect, in io.Reader, out io.Writer) (
 		if p := recover(); p != nil { // a panic would exit with 2
 			err = fmt.Errorf("hook: internal error: %v", p)
 		}
+		err = failOpen(d, err)
 	}()
 	return hook.Run(ctx, d, setup, in, out)
+}
+
+// failOpen keeps trouble from a host that would take it for a refusal.
+func failOpen(d *hook.Dialect, err error) error {
+	if err == nil || !d.Strict || errors.As(err, new(*hook.Blocked)) {
+		return err
+	}
+	logger().Error("hook failed open", "host", d.Name, "err", err)
+	return nil
 }
 
 func setup(dir, worktree string) (*whet.Kit, func(string) whet.Store) {

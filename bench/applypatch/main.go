@@ -1,0 +1,279 @@
+// Applypatch measures how fast a patch is applied: whet, the real Codex applier
+// and the published oh-my-opencode-slim engine, in turns, on a file of 200,000
+// lines. Everything counts from reading the file to having written it, without
+// flushing to the disk; Codex' own start is taken off.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/whet-dev/whet/applypatch"
+	"github.com/whet-dev/whet/internal/measure"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/applypatch:", err)
+		os.Exit(1)
+	}
+}
+
+const rounds = 9
+
+// a contender applies patch to dir/f and says how long it took.
+type contender struct {
+	name  string
+	apply func(dir, patch string) (took time.Duration, done bool, err error)
+}
+
+func run(ctx context.Context, w io.Writer) error {
+	dir, err := os.MkdirTemp("", "whet-bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	cs := []contender{{"whet", func(dir, patch string) (time.Duration, bool, error) { return applyWhet(ctx, dir, patch) }}}
+	if c, err := newCodex(ctx, dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		cs = append(cs, contender{"Codex 0.171.0", c})
+	}
+	if s, err := newSlim(ctx, dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		cs = append(cs, contender{"slim 2.2.24", s})
+	}
+	fmt.Fprintf(w, "%s\n\n%d rounds in turns; median of each, and how many times whet's it is. (no) marks a patch that was refused.\n\n", measure.Machine(), rounds)
+	fmt.Fprint(w, "| 200,000 lines |")
+	for _, c := range cs {
+		fmt.Fprintf(w, " %s |", c.name)
+	}
+	fmt.Fprint(w, "\n|---|"+strings.Repeat("---:|", len(cs))+"\n")
+	file := bigFile()
+	for _, r := range rows(file) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := measureRow(w, dir, r, cs); err != nil {
+			return err
+		}
+	}
+	return small(ctx, w, dir)
+}
+
+type row struct {
+	name        string
+	file, patch string
+}
+
+func bigFile() []string {
+	lines := make([]string, 200_000)
+	for i := range lines {
+		switch i % 5 {
+		case 0:
+			lines[i] = fmt.Sprintf("func handler%d(w Writer) {", i)
+		case 1:
+			lines[i] = "\tif err != nil {"
+		case 2:
+			lines[i] = fmt.Sprintf("\t\treturn wrap(err, \"step %d\")", i)
+		case 3:
+			lines[i] = "\t}"
+		default:
+			lines[i] = "}"
+		}
+	}
+	return lines
+}
+
+// rows are the cases: what is asked of a file of 5 MB.
+func rows(file []string) []row {
+	text := func(lines []string) string { return strings.Join(lines, "\n") + "\n" }
+	change := func(at int) string {
+		return "@@\n " + file[at] + "\n " + file[at+1] + "\n-" + file[at+2] + "\n+\t\treturn err\n " + file[at+3] + "\n " + file[at+4] + "\n"
+	}
+	wrap := func(chunks string) string { return "*** Begin Patch\n*** Update File: f\n" + chunks + "*** End Patch" }
+	const at = 195_000
+	trailing := slices.Clone(file)
+	trailing[at+1] += "  "
+	typographic := slices.Clone(file)
+	typographic[at+2] = "\t\treturn wrap(err, “step 195002”)"
+	stale := slices.Clone(file)
+	stale[at+1] = "\tif err != nil && !retry {"
+	many := ""
+	for i := range 199 {
+		many += change(i*1000 + 500)
+	}
+	return []row{
+		{"one exact hunk at line 195,000", text(file), wrap(change(at))},
+		{"white space at a line's end", text(trailing), wrap(change(at))},
+		{"typographic quotes", text(typographic), wrap(change(at))},
+		{"a stale context line", text(stale), wrap(change(at))},
+		{"not in the file", text(file), wrap("@@\n func nothing() {\n-\tof the kind\n+\tx\n }\n")},
+		{"199 exact hunks", text(file), wrap(many)},
+	}
+}
+
+func measureRow(w io.Writer, dir string, r row, cs []contender) error {
+	f := filepath.Join(dir, "f")
+	times := make([][]time.Duration, len(cs))
+	done := make([]bool, len(cs))
+	for round := range rounds + 1 {
+		for i, c := range cs {
+			if err := os.WriteFile(f, []byte(r.file), 0o600); err != nil {
+				return err
+			}
+			took, ok, err := c.apply(dir, r.patch)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", r.name, c.name, err)
+			}
+			done[i] = ok
+			if round > 0 {
+				times[i] = append(times[i], took)
+			}
+		}
+	}
+	fmt.Fprintf(w, "| %s |", r.name)
+	var first time.Duration
+	for i := range cs {
+		slices.Sort(times[i])
+		m := times[i][rounds/2]
+		if i == 0 {
+			first = m
+		}
+		mark := ""
+		if !done[i] {
+			mark = " (no)"
+		}
+		fmt.Fprintf(w, " %.1f ms%s, %.1f× |", float64(m.Microseconds())/1000, mark, float64(m)/float64(first))
+	}
+	fmt.Fprintln(w)
+	return nil
+}
+
+func applyWhet(ctx context.Context, dir, patch string) (time.Duration, bool, error) {
+	start := time.Now()
+	no := false
+	r, err := applypatch.Run(ctx, patch, applypatch.Job{Dir: dir, Options: applypatch.Options{Durable: &no}})
+	if err != nil {
+		return 0, false, err
+	}
+	return time.Since(start), r.OK, nil
+}
+
+// newCodex runs the real binary; a patch of a tiny file tells what its start costs.
+func newCodex(ctx context.Context, dir string) (func(dir, patch string) (time.Duration, bool, error), error) {
+	bins, _ := filepath.Glob(".peers/node_modules/@openai/codex-*/vendor/*/bin/codex")
+	if len(bins) == 0 {
+		return nil, errors.New("@openai/codex is not installed; run scripts/peers")
+	}
+	bin, err := filepath.Abs(bins[0])
+	if err != nil {
+		return nil, err
+	}
+	once := func(dir, patch string) (time.Duration, bool) {
+		start := time.Now()
+		c := exec.CommandContext(ctx, bin)
+		c.Args, c.Dir, c.Stdin, c.Env = []string{"apply_patch"}, dir, strings.NewReader(patch), append(os.Environ(), "HOME="+dir, "CODEX_HOME="+dir)
+		err := c.Run()
+		return time.Since(start), err == nil
+	}
+	return func(dir, patch string) (time.Duration, bool, error) {
+		took, ok := once(dir, patch)
+		if err := os.WriteFile(filepath.Join(dir, "tiny"), []byte("a\n"), 0o600); err != nil {
+			return 0, false, err
+		}
+		start, _ := once(dir, "*** Begin Patch\n*** Update File: tiny\n@@\n-a\n+b\n*** End Patch")
+		return max(0, took-start), ok, nil
+	}, nil
+}
+
+//go:embed slim.mjs
+var slimDriver []byte
+
+// newSlim keeps one node process, which times itself.
+func newSlim(ctx context.Context, dir string) (func(dir, patch string) (time.Duration, bool, error), error) {
+	modules, err := filepath.Abs(".peers/node_modules")
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := os.ReadFile(filepath.Join(modules, "oh-my-opencode-slim", "dist", "index.js"))
+	if err != nil {
+		return nil, errors.New("oh-my-opencode-slim is not installed; run scripts/peers")
+	}
+	home := filepath.Join(dir, "slim")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Symlink(modules, filepath.Join(home, "node_modules")); err != nil {
+		return nil, err
+	}
+	bundle = append(bundle, "\nexport { parsePatchStrict, resolveUpdateChunksFromText, applyHits, APPLY_PATCH_RESCUE_OPTIONS };\n"...)
+	if err := errors.Join(os.WriteFile(filepath.Join(home, "slim-bundle.mjs"), bundle, 0o600), os.WriteFile(filepath.Join(home, "slim.mjs"), slimDriver, 0o600)); err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, "node", "slim.mjs")
+	c.Dir, c.Stderr = home, os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	e, d := json.NewEncoder(in), json.NewDecoder(bufio.NewReader(out))
+	return func(dir, patch string) (time.Duration, bool, error) {
+		if err := e.Encode(map[string]string{"file": filepath.Join(dir, "f"), "patch": patch}); err != nil {
+			return 0, false, err
+		}
+		var v struct {
+			Ms float64
+			OK bool
+		}
+		err := d.Decode(&v)
+		return time.Duration(v.Ms * float64(time.Millisecond)), v.OK, err
+	}, nil
+}
+
+// small times what is usual: a file of 1 KB.
+func small(ctx context.Context, w io.Writer, dir string) error {
+	const n = 2000
+	f := filepath.Join(dir, "f")
+	text := bytes.Repeat([]byte("0123456789 abcdefgh\n"), 25)
+	text = append(text, "func x() {\n\treturn 1\n}\n"...)
+	text = append(text, bytes.Repeat([]byte("0123456789 zyxwvuts\n"), 25)...)
+	var times []time.Duration
+	for range n {
+		if err := os.WriteFile(f, text, 0o600); err != nil {
+			return err
+		}
+		took, ok, err := applyWhet(ctx, dir, "*** Begin Patch\n*** Update File: f\n@@\n func x() {\n-\treturn 1\n+\treturn 2\n }\n*** End Patch")
+		if err != nil || !ok {
+			return errors.Join(err, errors.New("the small patch was refused"))
+		}
+		times = append(times, took)
+	}
+	slices.Sort(times)
+	fmt.Fprintf(w, "\nA file of 1 KB, from the patch's text to the file in place: median %.3f ms, 95th percentile %.3f ms, of %d.\n",
+		times[n/2].Seconds()*1000, times[n*95/100].Seconds()*1000, n)
+	return nil
+}
