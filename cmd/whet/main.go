@@ -127,6 +127,7 @@ func commands() []*cobra.Command {
 		demoCommand(),
 		runCommand(),
 		taskCommand(),
+		boardCommand(),
 		serveCommand(),
 		mcpCommand(),
 		hookCommand(),

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/creack/pty"
 
 	"github.com/whet-dev/whet/internal/scriptmodel"
 	"github.com/whet-dev/whet/task"
@@ -217,4 +220,49 @@ func (s *stage) inProject() (pids []int) {
 		}
 	}
 	return pids
+}
+
+// At a terminal the board goes on, and leaves the screen as it was.
+func TestBoardAtTerminal(t *testing.T) {
+	s := newStage(t, scriptmodel.Script{"hang": {{Text: "So far \x1b[31mred.", Hang: true}}})
+	s.serve()
+	if _, err := s.ask("/launch", task.Request{Worker: "explorer", Title: "Find \x1b]0;it\x07", Text: "[[script:hang]] go"}); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(whetBinary(t), "board")
+	cmd.Dir, cmd.Env = s.dir, append(s.env, "TERM=xterm")
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 50})
+	if err != nil {
+		t.Skip("no terminals here:", err)
+	}
+	defer tty.Close()
+	out := make(chan string)
+	go func() {
+		b, _ := io.ReadAll(tty) // ends with an error when the terminal closes
+		out <- string(b)
+	}()
+	time.Sleep(2500 * time.Millisecond)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	got := <-out
+	if n := strings.Count(got, "1 tasks, 1 open"); n < 2 {
+		t.Errorf("drawn %d times: %q", n, got)
+	}
+	for _, want := range []string{"\x1b[?1049h", "▶ exp-1    explorer", "running", "\x1b[?25h\x1b[?1049l"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	if strings.Contains(got, "\x1b]0;") || strings.Contains(got, "\x1b[31m") {
+		t.Errorf("a terminal would obey: %q", got)
+	}
+	for line := range strings.Lines(got) {
+		if line = strings.TrimRight(line, "\r\n"); len([]rune(line)) > 50 && !strings.Contains(line, "\x1b") {
+			t.Errorf("wider than the terminal: %q", line)
+		}
+	}
 }

@@ -156,15 +156,17 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 		out, err := cmd.StdoutPipe()
 		must(t, err)
 		must(t, cmd.Start())
-		timer := time.AfterFunc(time.Duration(20+rand.IntN(80))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		var timer *time.Timer
 		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if timer == nil { // it writes
+				timer = time.AfterFunc(time.Duration(rand.IntN(60))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+			}
 			if id, n, ok := strings.Cut(lines.Text(), " "); ok {
 				kept[id], err = strconv.Atoi(n)
 				must(t, err)
 			}
 		}
 		_ = cmd.Wait()
-		timer.Stop()
 	}
 	if len(kept) < rounds/2 {
 		t.Fatalf("only %d writers got as far as writing", len(kept))
