@@ -38,7 +38,10 @@ var long = strings.Repeat("0123456789 äöü ", 20000)
 
 // Script is what the model plays.
 func (p Peer) Script() scriptmodel.Script {
-	slow := strings.Repeat("so slow ", 200)
+	slow, delay := strings.Repeat("so slow ", 200), 20
+	if p.Patient { // a look takes long, too
+		delay = 150
+	}
 	return scriptmodel.Script{
 		"hi":     {{Text: "Hello."}},
 		"again":  {{Text: "Again."}},
@@ -48,7 +51,7 @@ func (p Peer) Script() scriptmodel.Script {
 		"write":  {{Text: "I write.", Calls: []scriptmodel.Call{p.Write("made.txt", "made\n")}}, {Text: "Written."}},
 		"hang":   {{Text: "Begun.", Hang: true}},
 		"once":   {{Text: "First.", Hang: true, Times: 1}},
-		"slow":   {{Text: slow, DelayMS: 20}, {Text: "After the note."}, {Text: "After the second note."}},
+		"slow":   {{Text: slow, DelayMS: delay}, {Text: "After the note."}, {Text: "After the second note."}},
 		"key":    {{Status: 401, Body: `{"error":{"message":"Incorrect key"}}`}},
 		"busy":   {{Status: 503, Times: 1, RetryAfter: "0.1", Text: "At last."}},
 		"cut":    {{Text: "Half of", Cut: true, Times: 1}},
@@ -153,7 +156,11 @@ func next(r task.Run, script string) task.Run {
 
 func (b *Bench) look(r task.Run) task.Look {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
+	limit := 5 * time.Second
+	if b.peer.Patient {
+		limit = time.Minute
+	}
+	ctx, cancel := context.WithTimeout(b.Context(), limit)
 	defer cancel()
 	l, err := b.Look(ctx, r)
 	if err != nil {
