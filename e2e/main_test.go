@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/whet-dev/whet/internal/peer"
 	"github.com/whet-dev/whet/internal/proc"
 	"github.com/whet-dev/whet/internal/scriptmodel"
 )
@@ -72,7 +73,8 @@ func newHome(t testing.TB, dir string) *home {
 	t.Helper()
 	h := &home{t: t, dir: dir, ws: filepath.Join(dir, "my project")}
 	h.env = []string{
-		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8",
+		// OpenCode would download a ripgrep of its own if there were none.
+		"HOME=" + dir, "PATH=" + filepath.Dir(peer.Find(t, "rg")) + string(os.PathListSeparator) + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8",
 		"XDG_CONFIG_HOME=" + filepath.Join(dir, ".config"), "XDG_DATA_HOME=" + filepath.Join(dir, ".local/share"),
 		"XDG_CACHE_HOME=" + filepath.Join(dir, ".cache"), "XDG_STATE_HOME=" + filepath.Join(dir, ".local/state"),
 		"WHET_LOG=" + filepath.Join(dir, "whet.log"),

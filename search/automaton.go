@@ -330,6 +330,12 @@ func (a *automaton) scan(text []byte) int {
 				return i
 			}
 		}
+		if to == s { // mostly so, and a state that stays needn't be waited for
+			row := next[s : int(s)+a.stride]
+			for i+1 < len(text) && row[a.class[text[i+1]]] == s {
+				i++
+			}
+		}
 		s = to
 	}
 	if a.endsLine(a.states[int(s)/a.stride]) {

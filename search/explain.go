@@ -26,7 +26,7 @@ type leftOut struct {
 
 const (
 	explainTime = 2 * time.Second
-	sniffed     = 64 << 10 // bytes in which a NUL makes a file binary
+	sniffed     = 8 << 10 // bytes in which a NUL makes a file binary
 )
 
 // explain looks once more, at everything, to say why nothing was found. It is
@@ -61,6 +61,7 @@ type explainer struct {
 type explainWorker struct {
 	reader  reader
 	matcher *matcher
+	head    [sniffed]byte
 }
 
 func (x *explainer) visit(w int, e walk.Entry) {
@@ -74,7 +75,7 @@ func (x *explainer) visit(w int, e walk.Entry) {
 	var err error
 	binary := false
 	if met {
-		binary, err = sniff(e)
+		binary, err = x.workers[w].sniff(e)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -107,17 +108,25 @@ func (x *explainer) search(w int, e walk.Entry) {
 	}
 }
 
-func sniff(e walk.Entry) (binary bool, err error) {
+func (w *explainWorker) sniff(e walk.Entry) (binary bool, err error) {
 	f, err := e.Open()
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err == nil && info.Size() > maxFileSize {
-		return false, errLarge
+	n, err := f.Read(w.head[:])
+	if err == io.EOF {
+		return false, nil
 	}
-	head, err := io.ReadAll(io.LimitReader(f, sniffed))
-	return isBinary(decode(head)), err
+	if err != nil {
+		return false, err
+	}
+	if n == len(w.head) {
+		if info, err := f.Stat(); err == nil && info.Size() > maxFileSize {
+			return false, errLarge
+		}
+	}
+	return isBinary(decode(w.head[:n])), nil
 }
 
 // why says in words what was looked at and what was left out.

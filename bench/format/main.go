@@ -110,7 +110,7 @@ func (j job) compare(ctx context.Context, program string) ([]measure.Row, error)
 	}
 	engine := format.Engine{Trusted: func(string, []string) error { return nil }}
 	defer engine.Close()
-	return measure.Compare(40,
+	return measure.Compare(25,
 		measure.Contender{Name: "the bare formatter", Run: func() error {
 			cmd := exec.CommandContext(ctx, program, args...)
 			cmd.Dir, cmd.Stdin = dir, strings.NewReader(after)

@@ -13,8 +13,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/whet-dev/whet/internal/measure"
 	"github.com/whet-dev/whet/search"
@@ -47,15 +47,20 @@ func run(ctx context.Context, w io.Writer, dirs []string) error {
 	}
 	b := &bench{ctx: ctx, w: w, rg: rg, whet: whet, home: scratch}
 	fmt.Fprintf(w, "%s\n\n", measure.Machine())
+	goroot, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return fmt.Errorf("go env: %w", err)
+	}
+	sources := filepath.Join(strings.TrimSpace(string(goroot)), "src")
 	if len(dirs) == 0 {
-		dirs = []string{filepath.Join(runtime.GOROOT(), "src")}
+		dirs = []string{sources}
 	}
 	for _, dir := range dirs {
 		if err := b.tree(dir); err != nil {
 			return err
 		}
 	}
-	return b.small(filepath.Join(runtime.GOROOT(), "src", "net"))
+	return b.small(filepath.Join(sources, "net"))
 }
 
 // ripgrep returns the rg that scripts/peers installs, or the one on PATH.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/whet-dev/whet/internal/scriptmodel"
@@ -93,6 +94,27 @@ func demoSteps() []demoStep {
 			right: "The match was shown without its 64 KB line, and the empty answer came with its reason.",
 		},
 		{
+			title: "The model changes one line of a file that was never formatted",
+			files: map[string]string{"old.go": demoOld},
+			turns: []scriptmodel.Step{play("edit", `{"path": "old.go", "old_string": "return  1", "new_string": "return   1+2"}`)},
+			check: func(r demoResult) error {
+				want1 := strings.Replace(demoOld, "  return  1\n", "\treturn 1 + 2\n", 1)
+				file := r.file("old.go")
+				return want(file == want1, "only the edited line in gofmt's layout", file)
+			},
+			right: "Only the edited line was formatted; the rest of the file is another change's business.",
+		},
+		{
+			title: "The model goes round in circles",
+			files: map[string]string{"a.txt": "a\n", "b.txt": "b\n"},
+			turns: slices.Repeat([]scriptmodel.Step{play("read", `{"path": "a.txt"}`), play("read", `{"path": "b.txt"}`)}, 3),
+			check: func(r demoResult) error {
+				last := r.results[len(r.results)-1]
+				return want(!last.Failed && strings.Contains(last.Text, "LOOP GUARD"), "a notice in the third round", last.Text)
+			},
+			right: "Noticed in the third round, though no two calls in a row were the same.",
+		},
+		{
 			title: "The model fetches a page, then one that leads to the machine's own metadata service",
 			pages: map[string]http.HandlerFunc{
 				"/guide": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, demoPage) },
@@ -141,6 +163,17 @@ func demoSteps() []demoStep {
 		},
 	}
 }
+
+const demoOld = `package old
+
+func  One( ) int {
+  return  1
+}
+
+func  Two( ) int {
+  return  2
+}
+`
 
 const demoHello = `package main
 

@@ -6,16 +6,20 @@ import (
 	"strconv"
 )
 
-// marked returns the running processes whose environment holds mark. A process
-// that replaced its environment is not found.
-func marked(mark string) (pids []int) {
+// marked returns the running processes whose environment holds mark, begun by
+// the process first or after it. A process that replaced its environment is not
+// found.
+func marked(mark string, first int) (pids []int) {
+	if newest() < first {
+		first = 0 // the numbers began anew
+	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
+		if err != nil || pid < first || pid == os.Getpid() {
 			continue
 		}
 		// The environment of the dead is empty: they are not found again.
@@ -25,4 +29,14 @@ func marked(mark string) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// newest returns the number of the youngest process; 0 if it can't be told.
+func newest() int {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(bytes.TrimSpace(b[bytes.LastIndexByte(bytes.TrimSpace(b), ' ')+1:])))
+	return n
 }

@@ -42,7 +42,7 @@ func (t *tree) kill() int {
 	groupErr := syscall.Kill(-t.pid, syscall.SIGKILL)
 	seen := map[int]bool{}
 	for range 50 {
-		pids := marked(t.mark)
+		pids := marked(t.mark, t.pid)
 		if len(pids) == 0 {
 			break
 		}

@@ -256,7 +256,7 @@ func (w *walker) read(path string) (*os.Root, []fs.DirEntry, error) {
 		return nil, nil, err
 	}
 	defer func() { _ = f.Close() }()
-	entries, err := f.ReadDir(-1)
+	entries, err := readDir(f)
 	if err != nil && len(entries) == 0 {
 		_ = root.Close()
 		return nil, nil, err
