@@ -23,7 +23,9 @@ var layers = [][]string{
 	{"internal/trust"},
 	{"config"},
 	{"applypatch", "astgrep", "format", "loop", "search", "webfetch"}, // features: they don't know each other
-	{"agent"}, // made of the kernel, so not a plain library
+	{"agent", "task"}, // made of the kernel, so not plain libraries
+	{"task/mail", "task/store", "task/tasktest"},
+	{"task/acp", "task/client", "task/llm", "task/opencode", "task/run"},
 	{"kit/guards"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc", "install"},

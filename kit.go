@@ -52,6 +52,43 @@ func (k *Kit) Reset(ctx context.Context, s Session) {
 	}
 }
 
+// Prompt tells the guards that a person wrote, and returns what they have to
+// say to the model.
+func (k *Kit) Prompt(ctx context.Context, s Session) string {
+	return k.say("prompt", func(g Guard) (string, error) {
+		if g.Prompt == nil {
+			return "", nil
+		}
+		return g.Prompt(ctx, s)
+	})
+}
+
+// Idle asks the guards whether the model may end its turn, and returns what it
+// should go on with, "" if it may.
+func (k *Kit) Idle(ctx context.Context, s Session) string {
+	return k.say("idle", func(g Guard) (string, error) {
+		if g.Idle == nil {
+			return "", nil
+		}
+		return g.Idle(ctx, s)
+	})
+}
+
+// say collects what a part of each guard says.
+func (k *Kit) say(part string, of func(Guard) (string, error)) string {
+	var said []string
+	for _, g := range k.Guards {
+		_ = k.part(g.Name, part, func() error {
+			text, err := of(g)
+			if text != "" {
+				said = append(said, text)
+			}
+			return err
+		})
+	}
+	return strings.Join(said, "\n\n")
+}
+
 // part runs one part of a guard. A guard in trouble must never cost the call:
 // what isn't a Refusal is logged here, a panic too.
 func (k *Kit) part(guard, part string, f func() error) (err error) {

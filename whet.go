@@ -131,6 +131,12 @@ type Guard struct {
 	// Reset tells that the model no longer stands where it stood: a person
 	// wrote, its context was compacted, or the session ended.
 	Reset func(ctx context.Context, s Session) error
+	// Prompt tells that a person wrote, and returns what the model should read
+	// beside that; "" for nothing.
+	Prompt func(ctx context.Context, s Session) (string, error)
+	// Idle is asked when the model ends its turn. What it returns makes the model
+	// go on with that; "" lets it rest.
+	Idle func(ctx context.Context, s Session) (string, error)
 }
 
 // A Refusal is a guard's answer to the model in place of running the call.

@@ -30,6 +30,10 @@ type Options struct {
 	Prompt   string
 	// MaxSteps bounds the turns of the model; 0 means 50.
 	MaxSteps int
+	// Inbox, if not nil, is asked before each turn but the first for messages
+	// that the model should read now. idle tells that the model has nothing more
+	// to do: the run ends unless there is one, so that Inbox may wait for it.
+	Inbox func(ctx context.Context, idle bool) []string
 	// Event hears what happens, as it happens, one event at a time.
 	Event func(Event)
 	Retry Retry
@@ -82,11 +86,14 @@ func Run(ctx context.Context, o Options) (out *Outcome, err error) {
 			return r.out, ErrDeclined
 		case len(m.Calls) == 0 && m.Stop == stopLength:
 			return r.out, ErrCut
-		case len(m.Calls) == 0:
+		case len(m.Calls) == 0 && !r.inbox(ctx, true):
 			return r.out, nil
 		}
 		for _, result := range r.calls(ctx, m) {
 			r.add(result)
+		}
+		if len(m.Calls) > 0 {
+			r.inbox(ctx, false)
 		}
 		if ctx.Err() != nil {
 			return r.out, context.Cause(ctx)
@@ -114,6 +121,18 @@ func (r *run) emit(e Event) {
 func (r *run) add(m Message) {
 	r.out.Messages = append(r.out.Messages, m)
 	r.emit(Event{Type: "message", Step: r.out.Steps, Message: &m})
+}
+
+// inbox adds the messages that have come in, and reports whether there were any.
+func (r *run) inbox(ctx context.Context, idle bool) bool {
+	if r.Inbox == nil {
+		return false
+	}
+	texts := r.Inbox(ctx, idle)
+	for _, text := range texts {
+		r.add(Message{Role: "user", Text: text})
+	}
+	return len(texts) > 0
 }
 
 // turn asks the model for its next turn, again if that may help.

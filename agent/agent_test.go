@@ -327,3 +327,31 @@ func TestProjectInstructions(t *testing.T) {
 		t.Error("AGENTS.md was not sent")
 	}
 }
+
+func TestInbox(t *testing.T) {
+	srv := serve(t, `{"s": [{"calls": [{"name": "read", "args": {"path": "x"}}]}, {"text": "one"}, {"text": "two"}]}`)
+	for _, e := range endpoints(srv.URL) {
+		o := options(e, t.TempDir())
+		var asked []bool
+		o.Inbox = func(_ context.Context, idle bool) []string {
+			asked = append(asked, idle)
+			return [][]string{{"first note", "second note"}, {"last note"}, nil}[len(asked)-1]
+		}
+		out, err := agent.Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said string
+		for _, m := range out.Messages {
+			if m.Role != "tool" {
+				said += m.Role + " " + m.Text + "|"
+			}
+		}
+		if want := "user [[script:s]] go|assistant |user first note|user second note|assistant one|user last note|assistant two|"; said != want || out.Text != "two" {
+			t.Errorf("\n got %s\nwant %s", said, want)
+		}
+		if d := cmp.Diff([]bool{false, true, true}, asked); d != "" {
+			t.Error(d)
+		}
+	}
+}

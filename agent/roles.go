@@ -18,6 +18,9 @@ type Role struct {
 	About  string // one line, for lists
 	Prompt string
 	Tools  []string // nil means all; any other tool doesn't exist for it
+	// Model and MaxSteps are the role's own; zero leaves them to the settings.
+	Model    string
+	MaxSteps int
 }
 
 //go:embed roles/orchestrator.md
@@ -41,18 +44,26 @@ var fixerPrompt string
 //go:embed roles/observer.md
 var observerPrompt string
 
+//go:embed roles/council.md
+var councilPrompt string
+
+//go:embed roles/councillor.md
+var councillorPrompt string
+
 // Roles lists the roles that come with whet, the default first.
 func Roles() []Role {
 	look := []string{"read", "glob", "grep", "ast_grep_search"}
 	change := slices.Concat(look, []string{"write", "edit", "apply_patch", "ast_grep_replace", "bash"})
 	return []Role{
-		{"orchestrator", "plans and does the work, with every tool", orchestratorPrompt, nil},
-		{"explorer", "finds things in the project; changes nothing", explorerPrompt, look},
-		{"librarian", "finds outside documentation and examples; changes nothing", librarianPrompt, slices.Concat(look, []string{"webfetch"})},
-		{"oracle", "thinks about architecture and hard faults; changes nothing", oraclePrompt, look},
-		{"designer", "builds and reviews what people see", designerPrompt, change},
-		{"fixer", "makes a change that is described well", fixerPrompt, change},
-		{"observer", "describes files that are given to it", observerPrompt, []string{"read"}},
+		{Name: "orchestrator", About: "plans and does the work, with every tool", Prompt: orchestratorPrompt, Tools: nil},
+		{Name: "explorer", About: "finds things in the project; changes nothing", Prompt: explorerPrompt, Tools: look},
+		{Name: "librarian", About: "finds outside documentation and examples; changes nothing", Prompt: librarianPrompt, Tools: slices.Concat(look, []string{"webfetch"})},
+		{Name: "oracle", About: "thinks about architecture and hard faults; changes nothing", Prompt: oraclePrompt, Tools: look},
+		{Name: "designer", About: "builds and reviews what people see", Prompt: designerPrompt, Tools: change},
+		{Name: "fixer", About: "makes a change that is described well", Prompt: fixerPrompt, Tools: change},
+		{Name: "observer", About: "describes files that are given to it", Prompt: observerPrompt, Tools: []string{"read"}},
+		{Name: "council", About: "brings the opinions of the councillors together", Prompt: councilPrompt, Tools: []string{}},
+		{Name: "councillor", About: "gives one independent opinion; changes nothing", Prompt: councillorPrompt, Tools: look},
 	}
 }
 

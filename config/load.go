@@ -108,7 +108,7 @@ func (l *loader) read(dir, worktree string, environ []string) {
 		l.Inert = true
 		return
 	}
-	if d := l.userDir(); d != "" {
+	if d := UserDir(func(k string) string { return l.env[k] }); d != "" {
 		l.directory(d, false)
 	}
 	if !truthy(l.env["WHET_NO_PROJECT_CONFIG"]) {
@@ -137,19 +137,20 @@ type loader struct {
 	worktree string
 }
 
-func (l *loader) userDir() string {
-	if d := l.env["WHET_CONFIG_DIR"]; d != "" {
+// UserDir is where the person's own file is, or "" if there is no place for one.
+func UserDir(env func(string) string) string {
+	if d := env("WHET_CONFIG_DIR"); d != "" {
 		return d
 	}
-	if d := l.env["XDG_CONFIG_HOME"]; filepath.IsAbs(d) {
+	if d := env("XDG_CONFIG_HOME"); filepath.IsAbs(d) {
 		return filepath.Join(d, "whet")
 	}
 	if runtime.GOOS == "windows" {
-		if d := l.env["AppData"]; d != "" {
+		if d := env("AppData"); d != "" {
 			return filepath.Join(d, "whet")
 		}
 	}
-	if home := l.env["HOME"]; home != "" {
+	if home := env("HOME"); home != "" {
 		return filepath.Join(home, ".config", "whet")
 	}
 	return ""

@@ -54,7 +54,7 @@ func Hosts() []Host {
 				handler := func(event string) entry {
 					return entry{Type: "command", Command: e.exe(), Args: []string{"hook", "claude-code"}, Timeout: seconds(event)}
 				}
-				for _, event := range []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact"} {
+				for _, event := range []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact", "Stop"} {
 					hooks.edits = append(hooks.edits, group(event, "", handler(event)))
 				}
 				hooks.edits = append(hooks.edits, group("SessionStart", "clear", handler("SessionStart")))
@@ -76,7 +76,7 @@ func Hosts() []Host {
 				for _, event := range []string{"PreToolUse", "PostToolUse"} {
 					hooks.edits = append(hooks.edits, group(event, "*", handler(event)))
 				}
-				for _, event := range []string{"UserPromptSubmit", "PreCompact"} {
+				for _, event := range []string{"UserPromptSubmit", "PreCompact", "Stop"} {
 					hooks.edits = append(hooks.edits, group(event, "", handler(event)))
 				}
 				return []file{hooks, {path: filepath.Join(e.codex(), "config.toml"), table: &table{

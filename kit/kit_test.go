@@ -87,6 +87,9 @@ func TestToolsAreDocumented(t *testing.T) {
 	}
 	for _, tool := range full().Tools {
 		f := feature[tool.Name]
+		if strings.HasPrefix(tool.Name, "task") || strings.HasPrefix(tool.Name, "wait_for_") {
+			f = "tasks"
+		}
 		if f == "" {
 			t.Errorf("%s: say in this test which feature it belongs to", tool.Name)
 			continue
@@ -95,9 +98,9 @@ func TestToolsAreDocumented(t *testing.T) {
 		if err != nil || !strings.Contains(string(page), tool.Name) {
 			t.Errorf("%s: docs/%s.md doesn't speak of it (%v)", tool.Name, f, err)
 		}
-		scripts, err := filepath.Glob(filepath.Join("..", "cmd", "whet", "testdata", "script", f+"-*.txtar"))
+		scripts, err := filepath.Glob(filepath.Join("..", "cmd", "whet", "testdata", "script", strings.TrimSuffix(f, "s")+"-*.txtar"))
 		if err != nil || len(scripts) == 0 {
-			t.Errorf("%s: there is no script %s-*.txtar (%v)", tool.Name, f, err)
+			t.Errorf("%s: there is no script %s-*.txtar (%v)", tool.Name, strings.TrimSuffix(f, "s"), err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/whet-dev/whet/internal/peer"
+	"github.com/whet-dev/whet/task"
+	"github.com/whet-dev/whet/task/client"
 )
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"whet": main}) }
@@ -29,6 +32,10 @@ func TestScript(t *testing.T) {
 			e.Values["model"] = &holder{}
 			e.Setenv("HOME", filepath.Join(e.WorkDir, ".home"))
 			e.Setenv("WHET_STATE", filepath.Join(e.WorkDir, ".state"))
+			e.Defer(func() { // a script that failed may have left a task runner
+				runner := client.Client{Dir: filepath.Join(e.WorkDir, ".state", "tasks")}
+				_, _ = runner.Do(context.Background(), "/stop", task.Request{})
+			})
 			bin, _, _ := strings.Cut(e.Getenv("PATH"), string(os.PathListSeparator))
 			e.Setenv("BIN", bin) // where whet is, and nothing else
 			e.Setenv("PEER_AST_GREP", filepath.Dir(peer.Lookup("ast-grep")))

@@ -39,7 +39,7 @@ a new token is made and printed on standard error.`,
 				Kit: p.kit, Session: p.session("", ""), Stores: state.Memories(),
 				Version: version, Log: logger(c.ErrOrStderr()),
 			}
-			s.Session.Host = "mcp"
+			s.Session.Host, s.Session.ID = "mcp", rand.Text()
 			if dir == "" && noProject(p.dir) {
 				s.Session.Dir, s.Session.Worktree = "", ""
 			}

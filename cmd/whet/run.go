@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/task/client"
 )
 
 type runFlags struct {
@@ -107,7 +110,7 @@ func runAgent(c *cobra.Command, o runFlags, args []string) error {
 	defer stop()
 
 	s := p.session("", role.Name)
-	s.Host = "whet"
+	s.Host, s.ID = "whet", rand.Text()
 	a := &asker{in: c.InOrStdin(), out: c.ErrOrStderr()}
 	switch {
 	case o.yes:
@@ -117,10 +120,17 @@ func runAgent(c *cobra.Command, o runFlags, args []string) error {
 	default:
 		s.Ask = a.refuse
 	}
+	said := client.Said{Model: cmp.Or(o.wish.Model, p.config.Config.Agent.Model), BaseURL: o.wish.BaseURL}
+	if o.yes {
+		said.Allow = []string{"*"}
+	}
+	if err := client.Say(s, said); err != nil {
+		return err
+	}
 	show, answer := display(c, o.json)
 	out, err := agent.Run(ctx, agent.Options{
 		Model: endpoint.Open(), Kit: p.kit, Session: s, Role: role, Disabled: p.config.Config.Tools.Disabled,
-		Prompt: prompt, MaxSteps: o.maxSteps, Event: show,
+		Prompt: prompt, MaxSteps: o.maxSteps, Event: show, Inbox: client.Inbox(s),
 	})
 	if ctx.Err() != nil {
 		fmt.Fprintln(c.ErrOrStderr(), "whet: stopped")

@@ -24,6 +24,7 @@ func claudeCode() *Dialect {
 			"TaskOutput":   {Name: "task_result"},
 		},
 		Own:    "mcp__whet__",
+		Talks:  true,
 		Decode: decodeShape,
 		Encode: encodeClaudeCode,
 		Sample: shapeSample,
@@ -36,6 +37,8 @@ func claudeCode() *Dialect {
 func encodeClaudeCode(w io.Writer, e Event, r Reply) error {
 	s := specific{Event: e.Name, Input: r.Args, Context: r.Note}
 	switch {
+	case r.GoOn != "":
+		return encodeGoOn(w, r)
 	case r.Refuse != "":
 		s.Decision, s.Reason = "deny", r.Refuse
 	case r.Args == nil && r.Note == "":

@@ -64,8 +64,10 @@ func (v shape) claude() Event {
 		e.Phase, e.Result.Text, e.Result.Failed = After, v.Error, true
 	case "UserPromptSubmit":
 		if v.byPerson() {
-			e.Phase = Reset
+			e.Phase = Prompt
 		}
+	case "Stop":
+		e.Phase = Idle
 	case "SessionStart":
 		if v.Source == "clear" || v.Source == "compact" {
 			e.Phase = Reset
@@ -135,4 +137,9 @@ func responseText(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return string(b)
+}
+
+// encodeGoOn keeps the model from ending its turn.
+func encodeGoOn(w io.Writer, r Reply) error {
+	return json.NewEncoder(w).Encode(map[string]string{"decision": "block", "reason": r.GoOn})
 }

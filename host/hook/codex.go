@@ -16,6 +16,7 @@ func codex() *Dialect {
 			"spawn_agent":  {Name: "task"},
 		},
 		Own:    "mcp__whet__",
+		Talks:  true,
 		Decode: decodeShape,
 		Encode: encodeCodex,
 		Sample: shapeSample,
@@ -27,11 +28,13 @@ func codex() *Dialect {
 func encodeCodex(w io.Writer, e Event, r Reply) error {
 	s := specific{Event: e.Name}
 	switch {
+	case r.GoOn != "":
+		return encodeGoOn(w, r)
 	case r.Refuse != "":
 		s.Decision, s.Reason = "deny", r.Refuse
 	case r.Args != nil:
 		s.Decision, s.Input = "allow", r.Args
-	case r.Note != "" && e.Name == "PostToolUse":
+	case r.Note != "" && (e.Name == "PostToolUse" || e.Name == "UserPromptSubmit"):
 		s.Context = r.Note
 	default:
 		return nil

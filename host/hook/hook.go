@@ -26,7 +26,9 @@ const (
 	Other  Phase = iota // an event that no guard has business with
 	Before              // a tool is about to run
 	After               // a tool has run
-	Reset               // a person wrote, the context was compacted, or the session ended
+	Reset               // the context was compacted, or the session ended
+	Prompt              // a person wrote
+	Idle                // the model ends its turn
 )
 
 // An Event is a hook event in our own words.
@@ -42,6 +44,7 @@ type Reply struct {
 	Refuse string          // if set, stop the call and tell the model this
 	Args   json.RawMessage // if set, run the call with these arguments instead
 	Note   string          // if set, show the model this beside the result
+	GoOn   string          // if set, the model doesn't end its turn but reads this
 }
 
 // A Dialect is one host's way of saying an Event and hearing a Reply. It is
@@ -59,6 +62,9 @@ type Dialect struct {
 	// Sample returns an event as the host sends it; nil if it has none for the
 	// phase. The doctor sends it, and the table in the host's page is made by it.
 	Sample func(Sample) []byte
+	// Talks says that the host takes a note with a person's prompt, and can be
+	// kept from ending a turn.
+	Talks bool
 	// Shared says that other hosts read this host's hooks too, and call with
 	// events of their own.
 	Shared bool
@@ -126,6 +132,11 @@ func Run(ctx context.Context, d *Dialect, setup Setup, in io.Reader, out io.Writ
 	switch {
 	case e.Call.Tool == ProbeTool:
 		r.Refuse = probed
+	case e.Phase == After && d.Own != "" && e.Call.Tool == d.Own+"task":
+		// Where it was served nobody knows whose session launched the task: that
+		// much is taken from here.
+		e.Call.Tool = "task"
+		r = reply(ctx, d, setup, e)
 	case e.Phase != Other && (d.Own == "" || !strings.HasPrefix(e.Call.Tool, d.Own)):
 		r = reply(ctx, d, setup, e)
 	}
@@ -144,6 +155,14 @@ const probed = "whet is in the path"
 func Probed(output string) bool { return strings.Contains(output, probed) }
 
 func reply(ctx context.Context, d *Dialect, setup Setup, e Event) Reply {
+	if !d.Talks {
+		switch e.Phase {
+		case Prompt:
+			e.Phase = Reset
+		case Idle:
+			return Reply{}
+		}
+	}
 	s := &e.Call.Session
 	s.Host = d.Name
 	if s.Dir != "" {
@@ -196,6 +215,11 @@ func answer(ctx context.Context, kit *whet.Kit, e Event) (r Reply) {
 		r.Note = strings.TrimSpace(strings.TrimPrefix(res.Text, e.Result.Text))
 	case Reset:
 		kit.Reset(ctx, c.Session)
+	case Prompt:
+		kit.Reset(ctx, c.Session)
+		r.Note = kit.Prompt(ctx, c.Session)
+	case Idle:
+		r.GoOn = kit.Idle(ctx, c.Session)
 	}
 	return r
 }

@@ -61,6 +61,14 @@ func (r *recorder) setup(string, string) (*whet.Kit, func(string) whet.Store) {
 			note("reset", &whet.Call{Session: s}, whet.Result{})
 			return nil
 		},
+		Prompt: func(_ context.Context, s whet.Session) (string, error) {
+			note("prompt", &whet.Call{Session: s}, whet.Result{})
+			return "a board", nil
+		},
+		Idle: func(_ context.Context, s whet.Session) (string, error) {
+			note("idle", &whet.Call{Session: s}, whet.Result{})
+			return map[string]string{"s1": "", "s2": "an end"}[s.ID], nil
+		},
 	}}}, func(session string) whet.Store { r.stores[session] = true; return state.Memory() }
 }
 

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -18,7 +19,7 @@ import (
 // A Server holds what is served. Kit and Session are required.
 type Server struct {
 	Kit     *whet.Kit
-	Session whet.Session                    // of every call, except for ID and Store
+	Session whet.Session                    // of every call, except for Store; its ID where the client has none
 	Stores  func(session string) whet.Store // by session id
 	Version string
 	Log     *slog.Logger
@@ -53,7 +54,7 @@ func description(t whet.Tool) *sdk.Tool {
 
 func (s *Server) call(ctx context.Context, t whet.Tool, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	c := &whet.Call{Tool: t.Name, Args: req.Params.Arguments, Session: s.Session}
-	c.Session.ID = "mcp"
+	c.Session.ID = cmp.Or(s.Session.ID, "mcp")
 	if id := req.Session.ID(); id != "" {
 		c.Session.ID = id
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/loop"
 	"github.com/whet-dev/whet/search"
+	"github.com/whet-dev/whet/task/mail"
 )
 
 // Config is the part of whet's settings that guards need.
@@ -29,6 +30,7 @@ func New(c Config, r config.Report) []whet.Guard {
 		return nil
 	}
 	return []whet.Guard{
+		mail.Guard(),       // adds to what the model reads, when all others are done
 		search.PathGuard(), // cheap refusals first
 		configNotice(r.Problems),
 		applypatch.Guard(Patching(c)), // rewrites arguments

@@ -1,0 +1,203 @@
+package acp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/whet-dev/whet/internal/peer"
+	"github.com/whet-dev/whet/internal/scriptmodel"
+	"github.com/whet-dev/whet/task"
+	"github.com/whet-dev/whet/task/acp"
+	"github.com/whet-dev/whet/task/tasktest"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("ACP_STATE") != "" {
+		serveAgent()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func ours(how, state, model string) task.ACPAgent {
+	return task.ACPAgent{Command: os.Args[0], Env: map[string]string{"ACP_TEST": how, "ACP_STATE": state, "ACP_MODEL": model}}
+}
+
+func call(name string, args map[string]string) scriptmodel.Call {
+	b, err := json.Marshal(args)
+	if err != nil {
+		panic(err)
+	}
+	return scriptmodel.Call{Name: name, Args: b}
+}
+
+func TestBackend(t *testing.T) {
+	states := map[*testing.T]string{}
+	tasktest.Run(t, tasktest.Peer{
+		Open: func(t *testing.T, model *scriptmodel.Server, hear task.Hear) task.Backend {
+			if states[t] == "" {
+				states[t] = t.TempDir()
+			}
+			return acp.New("ours", ours("", states[t], model.URL), nil, hear)
+		},
+		Write: func(path, content string) scriptmodel.Call {
+			return call("write", map[string]string{"path": path, "content": content})
+		},
+		Agent: "fixer", Notes: true,
+	})
+}
+
+// The real OpenCode speaks the protocol. It takes seconds to start, so that
+// the whole suite is for CI.
+func TestPeerOpenCode(t *testing.T) {
+	opencode := peer.Find(t, "opencode")
+	only := []string{"works in the task's directory"}
+	if os.Getenv("WHET_PEERS") == "require" {
+		only = nil
+	}
+	homes := map[*testing.T]string{}
+	tasktest.Run(t, tasktest.Peer{
+		Open: func(t *testing.T, model *scriptmodel.Server, hear task.Hear) task.Backend {
+			if homes[t] == "" {
+				homes[t] = tasktest.OpenCodeHome(t, model.URL)
+			}
+			return acp.New("opencode", task.ACPAgent{Command: opencode, Args: []string{"acp"}, Env: tasktest.OpenCodeEnv(homes[t])}, nil, hear)
+		},
+		Write: func(path, content string) scriptmodel.Call {
+			return call("bash", map[string]string{"command": fmt.Sprintf("printf '%s' > %s", strings.TrimSpace(content)+`\n`, path), "description": "write"})
+		},
+		Agent: "fixer", Notes: true, Patient: true, Only: only,
+	})
+}
+
+// Agents that don't keep to the protocol, or to anything: each gives one
+// sentence in bounded time, and leaves no process.
+func TestBadAgents(t *testing.T) {
+	model, err := scriptmodel.Start(scriptmodel.Script{
+		"hi": {{Text: "Hello."}}, "hang": {{Text: "Begun.", Hang: true}},
+		"write": {{Calls: []scriptmodel.Call{call("write", map[string]string{"path": "x", "content": "x"})}}, {Text: "Done."}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { model.Close() })
+	for _, tt := range []struct {
+		how, script string
+		end         task.Kind
+		live        task.Liveness
+		reason      string
+	}{
+		{"garbage", "hi", task.Erred, "", `printed something that is no ACP message: "Welcome to Agent 1.0!"; does it need an argument`},
+		{"exit", "hi", task.Erred, "", "agent exited (exit status 3); it said: no licence"},
+		{"flood", "hi", task.Erred, "", "a line of more than 9 MiB"},
+		{"login", "hi", task.Erred, "", "it wants a person to log in first: run "},
+		{"crash", "hi", 0, task.LiveGone, "agent exited (exit status 9); it said: out of memory"},
+		{"tired", "hi", task.Erred, "", "cut off at the model's output limit"},
+	} {
+		t.Run(tt.how, func(t *testing.T) {
+			t.Parallel()
+			b := acp.New("bad", ours(tt.how, t.TempDir(), model.URL), nil, func(string, uint32, task.Progress) {})
+			defer b.Close()
+			r := task.Run{Prompt: "[[script:" + tt.script + "]]", Task: task.Task{ID: "tsk_1", Agent: "fixer", Dir: t.TempDir(), Job: task.New()}}
+			if _, err := b.Start(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			l := until(t, b, r, func(l task.Look) bool { return l.Ended() || l.Live == task.LiveGone })
+			if l.End != tt.end || tt.live != "" && l.Live != tt.live || !strings.Contains(l.Reason, tt.reason) || strings.Contains(l.Reason, "\n") {
+				t.Errorf("%+v", l)
+			}
+		})
+	}
+}
+
+func until(t *testing.T, b task.Backend, r task.Run, ok func(task.Look) bool) task.Look {
+	t.Helper()
+	var l task.Look
+	for limit := time.Now().Add(20 * time.Second); time.Now().Before(limit); time.Sleep(5 * time.Millisecond) {
+		var err error
+		if l, err = b.Look(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if ok(l) {
+			return l
+		}
+	}
+	t.Fatalf("never: %+v", l)
+	return l
+}
+
+func TestNotThere(t *testing.T) {
+	b := acp.New("claude", task.ACPAgent{Command: "no-such-agent"}, nil, func(string, uint32, task.Progress) {})
+	defer b.Close()
+	_, err := b.Start(t.Context(), task.Run{Task: task.Task{ID: "tsk_1", Job: task.New()}})
+	if r := task.RefusalOf(err); r == nil || !strings.Contains(r.Reason, `program "no-such-agent" is not there`) || !strings.Contains(r.Reason, "task.acp.claude.command") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An agent that doesn't heed a cancel loses its process.
+func TestDeafAgent(t *testing.T) {
+	model, err := scriptmodel.Start(scriptmodel.Script{"hang": {{Text: "Begun.", Hang: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { model.Close() })
+	b := acp.New("deaf", ours("deaf", t.TempDir(), model.URL), nil, func(string, uint32, task.Progress) {})
+	defer b.Close()
+	r := task.Run{Prompt: "[[script:hang]]", Task: task.Task{ID: "tsk_1", Dir: t.TempDir(), Job: task.New()}}
+	if _, err := b.Start(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	until(t, b, r, func(l task.Look) bool { return l.Text != "" })
+	if err := b.Interrupt(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if l := until(t, b, r, task.Look.Ended); l.End != task.Aborted || l.Text != "Begun." {
+		t.Errorf("%+v", l)
+	}
+}
+
+// Nobody is there to ask: what the person allowed is allowed, and nothing else.
+func TestPermissions(t *testing.T) {
+	model, err := scriptmodel.Start(scriptmodel.Script{"write": {{Calls: []scriptmodel.Call{call("write", map[string]string{"path": "x", "content": "x"})}}, {Text: "Done."}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { model.Close() })
+	for _, tt := range []struct {
+		how    string
+		writes bool
+		allow  []string
+		want   string
+	}{
+		{"ask", false, nil, "reject_once"},
+		{"ask", true, nil, "allow_once"},
+		{"ask", false, []string{"edit"}, "allow_once"},
+		{"ask", false, []string{"bash"}, "reject_once"},
+		{"ask-reject-only", true, nil, "cancelled"},
+		{"ask-reject-only", false, nil, "reject_always"},
+		{"ask-nothing", true, nil, "cancelled"},
+	} {
+		t.Run(fmt.Sprint(tt), func(t *testing.T) {
+			t.Parallel()
+			state := t.TempDir()
+			b := acp.New("asking", ours(tt.how, state, model.URL), nil, func(string, uint32, task.Progress) {})
+			defer b.Close()
+			r := task.Run{Prompt: "[[script:write]]", Task: task.Task{ID: "tsk_1", Dir: t.TempDir(), Writes: tt.writes, Allow: tt.allow, Job: task.New()}}
+			if _, err := b.Start(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if l := until(t, b, r, task.Look.Ended); l.End != task.Done {
+				t.Errorf("%+v", l)
+			}
+			if got, _ := os.ReadFile(filepath.Join(state, "permission")); string(got) != tt.want {
+				t.Errorf("answered %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

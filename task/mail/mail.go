@@ -1,0 +1,213 @@
+// Package mail brings a session what the task runner has for it, through files
+// alone: a hook, which is a process for each event, has no time to ask anybody.
+//
+// The runner keeps a file for each session with its board and the notices that
+// wait; what the session has read is left for the runner in a spool.
+package mail
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/state"
+	"github.com/whet-dev/whet/task"
+)
+
+// Dir returns the user's own directory for tasks.
+func Dir() (string, error) {
+	root, err := state.Root()
+	return filepath.Join(root, "tasks"), err
+}
+
+// Parent is how the runner calls a session. One without an id is its
+// directory's.
+func Parent(s whet.Session) string {
+	if s.ID == "" {
+		return s.Host + ":" + s.Dir
+	}
+	return s.Host + "/" + s.ID
+}
+
+// Guard keeps a session, a task's own or any other, from changing files that
+// another task at work owns, and tells it of its tasks: each end once, after whatever tool it
+// uses next or when a person writes, and the board when a person writes. It
+// keeps a model from ending its turn only for an end that it was never told of,
+// and never because tasks are still running.
+//
+// What was told counts as read when the session calls again: then the model has
+// had it in a request.
+func Guard() whet.Guard {
+	return whet.Guard{
+		Name: "task",
+		Before: func(_ context.Context, c *whet.Call) error {
+			if slices.Contains(editors, c.Tool) {
+				return owned(c)
+			}
+			return nil
+		},
+		After: func(_ context.Context, c *whet.Call, r *whet.Result) error {
+			linked := link(c, r)
+			text, err := news(c.Session, false)
+			if text != "" {
+				r.Note("%s", text)
+			}
+			return errors.Join(linked, err)
+		},
+		Prompt: func(_ context.Context, s whet.Session) (string, error) { return news(s, true) },
+		Idle: func(_ context.Context, s whet.Session) (string, error) {
+			if m, _ := read(s); m.Waiting {
+				return "", nil
+			}
+			return news(s, false)
+		},
+	}
+}
+
+func read(s whet.Session) (m task.Mail, ok bool) {
+	dir, err := Dir()
+	if err != nil {
+		return m, false
+	}
+	b, err := os.ReadFile(task.MailFile(dir, Parent(s)))
+	return m, err == nil && json.Unmarshal(b, &m) == nil
+}
+
+// news returns what the session has not been told of, and reports to the runner
+// what it has been told of before. person says that a person wrote.
+func news(s whet.Session, person bool) (string, error) {
+	m, ok := read(s)
+	if !ok {
+		return "", nil
+	}
+	fresh, known, err := Sort(s, m.Notices)
+	slip := task.Slip{Parent: Parent(s), Read: known, UserWrote: person && m.Waiting}
+	if len(slip.Read) > 0 || slip.UserWrote {
+		err = errors.Join(err, leave(slip))
+	}
+	if person && m.Board != "" {
+		fresh = append(fresh, m.Board)
+	}
+	return strings.Join(fresh, "\n\n"), err
+}
+
+// Sort returns the texts of the notices that the session has not been told of,
+// which it then has, and the ids of those that it has.
+func Sort(s whet.Session, notices []task.Notice) (fresh, known []string, err error) {
+	err = whet.Update(s, "task-told", func(told *[]string) error {
+		now := []string{}
+		for _, n := range notices {
+			now = append(now, n.ID)
+			if slices.Contains(*told, n.ID) {
+				known = append(known, n.ID)
+			} else {
+				fresh = append(fresh, n.Text)
+			}
+		}
+		*told = now
+		return nil
+	})
+	return fresh, known, err
+}
+
+// leave puts a slip where the runner finds it.
+func leave(s task.Slip) error {
+	dir, err := Dir()
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return state.Spool(task.SlipDir(dir)).Put(b)
+}
+
+// link tells the runner that a task which this session launched through our MCP
+// server, where the session has no name, is this session's.
+func link(c *whet.Call, r *whet.Result) error {
+	if c.Tool != "task" || c.Session.ID == "" {
+		return nil
+	}
+	if id := launched(r.Text); id != "" {
+		return leave(task.Slip{Parent: Parent(c.Session), Launched: id})
+	}
+	return nil
+}
+
+// launched finds the task's id in a launch's answer, however the host quoted it.
+func launched(text string) string {
+	_, rest, ok := strings.Cut(text, "<task id=")
+	id := strings.TrimLeft(rest, `\"`)
+	if end := strings.IndexAny(id, `\"`); ok && end > 0 && strings.HasPrefix(id, "tsk_") {
+		return id[:end]
+	}
+	return ""
+}
+
+// editors are the tools that change the files that they name.
+var editors = []string{"edit", "write", "apply_patch", "ast_grep_replace"}
+
+// owned refuses a call that would change a file that another task owns.
+// Commands can't be looked through: what they change is found by their owner.
+func owned(c *whet.Call) error {
+	dir, err := Dir()
+	if err != nil {
+		return err
+	}
+	b, err := os.ReadFile(task.ClaimFile(dir))
+	if err != nil {
+		return nil // nobody owns anything
+	}
+	var claims []task.Claim
+	if err := json.Unmarshal(b, &claims); err != nil {
+		return err
+	}
+	for _, name := range named(c) {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.Session.Dir, path)
+		}
+		for _, cl := range claims {
+			if cl.Task != c.Session.ID && cl.Owns(path) {
+				return whet.Refuse("%s was not called: %s belongs to %s (the %s, %s) until that ends. Leave it alone, or do it afterwards.", c.Tool, name, cl.Alias, cl.Agent, cl.Task)
+			}
+		}
+	}
+	return nil
+}
+
+// named lists the files that a call names: its path, and those in a patch.
+func named(c *whet.Call) (files []string) {
+	if c.Path != "" {
+		files = append(files, c.Path)
+	}
+	var args map[string]any
+	if json.Unmarshal(c.Args, &args) != nil {
+		return files
+	}
+	for _, key := range []string{"path", "file_path", "filePath"} {
+		if s, ok := args[key].(string); ok && s != c.Path {
+			files = append(files, s)
+		}
+	}
+	for _, v := range args {
+		patch, ok := v.(string)
+		if !ok || !strings.Contains(patch, "*** ") {
+			continue
+		}
+		for line := range strings.Lines(patch) {
+			for _, head := range []string{"*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "} {
+				if f, ok := strings.CutPrefix(strings.TrimSpace(line), head); ok {
+					files = append(files, strings.TrimSpace(f))
+				}
+			}
+		}
+	}
+	return files
+}

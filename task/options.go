@@ -1,0 +1,47 @@
+package task
+
+// Options is the section of the configuration about background tasks. The zero
+// value is the default.
+type Options struct {
+	Total    int            `json:"total,omitempty" doc:"tasks at work at once; more wait in a queue (default 8)" min:"0" max:"1000"`
+	Writers  int            `json:"writers,omitempty" doc:"of these, tasks that may change files (default 3)" min:"0" max:"1000"`
+	Backends map[string]int `json:"backends,omitempty" doc:"limits by backend: llm, acp, opencode"`
+	Models   map[string]int `json:"models,omitempty" doc:"limits by model, PROVIDER/NAME, or by PROVIDER"`
+
+	StopGraceMS int `json:"stopGraceMS,omitempty" doc:"how long a task must be seen quiet until it counts as stopped, in milliseconds (default 5000)" min:"0" max:"60000"`
+	MaxRunS     int `json:"maxRunS,omitempty" doc:"end a task that runs longer than this, in seconds; 0 means never" min:"0"`
+	IdleExitS   int `json:"idleExitS,omitempty" doc:"the runner ends itself after this long without work, in seconds (default 1800)" min:"0"`
+	KeepDays    int `json:"keepDays,omitempty" doc:"ended tasks are kept this long (default 30)" min:"0"`
+
+	Allow    []string            `json:"allow,omitempty" doc:"what background tasks may do without a person's permission: bash, edit outside the project, ..." layer:"user" eg:"bash"`
+	OpenCode OpenCode            `json:"opencode,omitzero" doc:"the backend opencode" layer:"user"`
+	Budget   Budget              `json:"budget,omitzero" doc:"no new task is started once this is used up, for each orchestrator session"`
+	ACP      map[string]ACPAgent `json:"acp,omitempty" doc:"agents that speak the Agent Client Protocol, by name" layer:"user"`
+	Agents   map[string]Agent    `json:"agents,omitempty" doc:"who works as which specialist" layer:"user"`
+}
+
+// Budget bounds what the tasks of one session may use.
+type Budget struct {
+	USD    float64 `json:"usd,omitempty" doc:"US dollars; 0 means no limit" min:"0"`
+	Tokens int     `json:"tokens,omitempty" doc:"tokens in and out; 0 means no limit" min:"0"`
+}
+
+// Agent says who works as a specialist.
+type Agent struct {
+	Backend string `json:"backend,omitempty" doc:"llm (the default: whet's own agent) opencode, or acp:NAME" eg:"acp:claude"`
+	Model   string `json:"model,omitempty" doc:"PROVIDER/NAME; default is the model of whet's own agent" eg:"anthropic/NAME"`
+}
+
+// An ACPAgent is a program that speaks the Agent Client Protocol.
+type ACPAgent struct {
+	Command string            `json:"command,omitempty" doc:"the program" eg:"opencode"`
+	Args    []string          `json:"args,omitempty" doc:"its arguments" eg:"acp"`
+	Env     map[string]string `json:"env,omitempty" doc:"variables added to its environment"`
+}
+
+// OpenCode says where the OpenCode is that tasks are given to.
+type OpenCode struct {
+	URL         string `json:"url,omitempty" doc:"address of a server that is running; without it whet starts one of its own" eg:"http://127.0.0.1:4096"`
+	PasswordEnv string `json:"passwordEnv,omitempty" doc:"environment variable that holds its password (default OPENCODE_SERVER_PASSWORD)"`
+	Command     string `json:"command,omitempty" doc:"program to start (default opencode)"`
+}

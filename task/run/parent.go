@@ -1,0 +1,438 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/whet-dev/whet/internal/state"
+	"github.com/whet-dev/whet/task"
+	"github.com/whet-dev/whet/task/store"
+)
+
+// A parent is a session that has tasks.
+type parent struct {
+	tasks   []*entry // oldest first
+	byAlias map[string]*entry
+	wait    *store.Wait
+	dirty   bool
+}
+
+// parent returns the session's, made if need be.
+func (r *Runner) parent(key string) *parent {
+	p := r.parents[key]
+	if p == nil {
+		p = &parent{byAlias: map[string]*entry{}}
+		r.parents[key] = p
+	}
+	return p
+}
+
+func (p *parent) add(e *entry) {
+	p.tasks = append(p.tasks, e)
+	p.byAlias[e.Alias] = e
+}
+
+func (p *parent) remove(id string) {
+	i := slices.IndexFunc(p.tasks, func(e *entry) bool { return e.ID == id })
+	delete(p.byAlias, p.tasks[i].Alias)
+	p.tasks = slices.Delete(p.tasks, i, i+1)
+}
+
+func (p *parent) pictures() []*task.Task {
+	out := make([]*task.Task, len(p.tasks))
+	for i, e := range p.tasks {
+		out[i] = e.Task
+	}
+	return out
+}
+
+// noticesOf returns the notices that wait for a session, and how many of its
+// tasks are open. r.mu is held.
+func (r *Runner) noticesOf(p *parent) (out []task.Notice, open int) {
+	for _, e := range p.tasks {
+		if e.notice != nil && r.tasks[e.For] == nil {
+			out = append(out, *e.notice)
+		}
+		if !e.Phase.Closed() {
+			open++
+		}
+	}
+	return out, open
+}
+
+// Notices returns the caller's notices that wait. With q.Wait it waits until
+// there is one, or no task is open.
+func (r *Runner) Notices(q task.Request, gone <-chan struct{}) (*task.Reply, error) {
+	limit := time.NewTimer(q.Wait)
+	defer limit.Stop()
+	for {
+		r.mu.Lock()
+		p := r.parent(q.Parent)
+		notices, open := r.noticesOf(p)
+		change := r.change
+		reply := &task.Reply{Notices: notices, Open: open, Text: task.Board(p.pictures(), time.Now(), 0)}
+		r.mu.Unlock()
+		if len(notices) > 0 || open == 0 || q.Wait == 0 {
+			return reply, nil
+		}
+		select {
+		case <-change:
+		case <-limit.C:
+			return reply, nil
+		case <-gone:
+			return reply, nil
+		case <-r.ctx.Done():
+			return nil, task.Errorf(task.Internal, "the runner is ending")
+		}
+	}
+}
+
+// Acknowledge takes in that the caller has consumed notices, by their ids.
+func (r *Runner) Acknowledge(q task.Request) (*task.Reply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range q.Notices {
+		name, _, _ := strings.Cut(id, "/")
+		e := r.tasks[name]
+		if e == nil || e.notice == nil || e.notice.ID != id || e.Parent != q.Parent && r.links[e.Parent] != q.Parent {
+			continue // of an earlier revision, or somebody else's
+		}
+		if _, err := r.apply(e, task.Event{Kind: task.Acknowledged, Gen: e.notice.Gen, Rev: e.notice.Rev}, nil); err != nil {
+			return nil, err
+		}
+	}
+	return &task.Reply{}, nil
+}
+
+// maxReason bounds a reason to wait, in characters.
+const maxReason = 500
+
+// WaitForUser keeps that the caller waits for a person to write.
+func (r *Runner) WaitForUser(q task.Request) (*task.Reply, error) {
+	if err := r.orchestrator(q.Caller); err != nil {
+		return nil, err
+	}
+	reason := strings.Join(strings.Fields(q.Text), " ")
+	if n := len([]rune(reason)); n == 0 || n > maxReason {
+		return nil, task.Errorf(task.BadRequest, "the reason has %d characters: say in 1 to %d what you wait for", n, maxReason)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.parent(q.Parent)
+	if _, open := r.noticesOf(p); open > 0 {
+		return &task.Reply{Text: "state: waiting_for_user_skipped\nprotocol: whet.wait_for_user.v1\n\nTasks are still running, and you are told when they end: end your turn now, without another call."}, nil
+	}
+	w := &store.Wait{Since: time.Now(), Reason: reason}
+	if err := r.store.SetWait(q.Parent, w); err != nil {
+		return nil, err
+	}
+	p.wait = w
+	r.dirty(q.Parent)
+	return &task.Reply{Text: "state: waiting_for_user\nprotocol: whet.wait_for_user.v1\nreason: " + reason + "\n\nStop here: end your turn and call nothing more until the person writes."}, nil
+}
+
+// UserWrote takes in that a person has really written in the caller's session.
+func (r *Runner) UserWrote(q task.Request) (*task.Reply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, p := range r.parents {
+		if p.wait == nil || key != q.Parent && r.links[key] != q.Parent {
+			continue
+		}
+		if err := r.store.SetWait(key, nil); err != nil {
+			return nil, err
+		}
+		p.wait = nil
+		r.dirty(key)
+	}
+	return &task.Reply{}, nil
+}
+
+// Await waits until one of the named tasks has ended, or any of the caller's if
+// none is named, at most for q.Wait. It returns what has ended.
+func (r *Runner) Await(q task.Request, gone <-chan struct{}) (*task.Reply, error) {
+	limit := time.NewTimer(q.Wait)
+	defer limit.Stop()
+	for {
+		r.mu.Lock()
+		reply, err := r.closedOf(q)
+		change := r.change
+		r.mu.Unlock()
+		if err != nil || len(reply.Tasks) > 0 || reply.Open == 0 {
+			return reply, err
+		}
+		select {
+		case <-change:
+		case <-limit.C:
+			return reply, nil
+		case <-gone:
+			return reply, nil
+		case <-r.ctx.Done():
+			return reply, nil
+		}
+	}
+}
+
+// closedOf lists the tasks of a request that have ended and are not
+// acknowledged, and counts the open ones. r.mu is held.
+func (r *Runner) closedOf(q task.Request) (*task.Reply, error) {
+	which := r.parent(q.Parent).tasks
+	if len(q.IDs) > 0 {
+		which = nil
+		for _, id := range q.IDs {
+			e, err := r.find(q.Caller, id)
+			if err != nil {
+				return nil, err
+			}
+			which = append(which, e)
+		}
+	}
+	reply := &task.Reply{}
+	for _, e := range which {
+		switch {
+		case !e.Phase.Closed():
+			reply.Open++
+		case !e.Acked:
+			reply.Tasks = append(reply.Tasks, e.Task)
+		}
+	}
+	return reply, nil
+}
+
+// List returns tasks: the caller's, or with All everyone's.
+func (r *Runner) List(q task.Request) (*task.Reply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	reply := &task.Reply{}
+	for _, e := range r.tasks {
+		if q.All || !q.Person && e.Parent == q.Parent || q.Person && (e.Dir == q.Dir || e.Tree == q.Tree && q.Tree != "") {
+			reply.Tasks = append(reply.Tasks, e.Task)
+		}
+		if !e.Phase.Closed() {
+			reply.Open++
+		}
+	}
+	slices.SortFunc(reply.Tasks, task.Older)
+	return reply, nil
+}
+
+// Lines returns those of a task's log after the one numbered q.Seq. With
+// q.Wait it waits for one while the task is open.
+func (r *Runner) Lines(q task.Request, gone <-chan struct{}) (*task.Reply, error) {
+	const most = 500
+	limit := time.NewTimer(q.Wait)
+	defer limit.Stop()
+	for {
+		r.mu.Lock()
+		e, err := r.find(q.Caller, q.ID)
+		if err != nil {
+			r.mu.Unlock()
+			return nil, err
+		}
+		t, change := e.Task, r.change
+		r.mu.Unlock()
+		lines, err := r.store.Log(t.ID, q.Seq, most)
+		if err != nil {
+			return nil, err
+		}
+		reply := &task.Reply{Task: t}
+		for _, l := range lines {
+			reply.Log = append(reply.Log, task.Entry{Seq: l.Seq, At: l.At, Gen: l.Gen, Kind: l.Kind, Body: l.Body})
+		}
+		if len(lines) > 0 || q.Wait == 0 || t.Phase.Closed() {
+			return reply, nil
+		}
+		select {
+		case <-change:
+		case <-time.After(time.Second): // lines that change no state
+		case <-limit.C:
+			return reply, nil
+		case <-gone:
+			return reply, nil
+		case <-r.ctx.Done():
+			return reply, nil
+		}
+	}
+}
+
+// Adopt makes a task the caller's, under a new alias of the caller's own.
+func (r *Runner) Adopt(q task.Request) (*task.Reply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, err := r.find(task.Caller{Parent: q.Parent, Person: true}, q.ID)
+	if err != nil {
+		return nil, err
+	}
+	if e.Parent == q.Parent {
+		return &task.Reply{Task: e.Task}, nil
+	}
+	t := *e.Task
+	t.Parent = q.Parent
+	if err := r.store.Adopt(&t, task.Prefix(t.Agent)); err != nil {
+		return nil, err
+	}
+	old := e.Parent
+	r.parent(old).remove(e.ID)
+	r.dirty(old)
+	r.changed(e, &t)
+	r.parent(q.Parent).add(e)
+	return &task.Reply{Task: &t}, nil
+}
+
+// Collect forgets ended tasks: those that are acknowledged, or with All every
+// ended one.
+func (r *Runner) Collect(q task.Request) (*task.Reply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.drop(func(e *entry) bool { return q.All || e.Acked })
+	return &task.Reply{Open: n}, nil
+}
+
+// dirty marks a session's mail file as stale. r.mu is held.
+func (r *Runner) dirty(key string) {
+	r.parent(key).dirty = true
+	if session, ok := r.links[key]; ok {
+		r.parent(session).dirty = true
+	}
+}
+
+// link lets a session hear of the tasks of the parent that the named task has:
+// the same conversation, reached in two ways.
+func (r *Runner) link(session, id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.tasks[id]
+	if e == nil || e.Parent == session || r.links[e.Parent] == session {
+		return nil
+	}
+	if err := r.store.Link(e.Parent, session); err != nil {
+		return err
+	}
+	r.links[e.Parent] = session
+	r.dirty(e.Parent)
+	return nil
+}
+
+// heard lists everything that a session hears of. r.mu is held.
+func (r *Runner) heard(key string) *parent {
+	p := r.parent(key)
+	all := &parent{tasks: p.tasks, wait: p.wait}
+	for other, session := range r.links {
+		if o := r.parents[other]; session == key && o != nil {
+			all.tasks = slices.Concat(all.tasks, o.tasks)
+			if all.wait == nil {
+				all.wait = o.wait
+			}
+		}
+	}
+	return all
+}
+
+// flush writes the mail files that are stale, and takes in what hooks left.
+func (r *Runner) flush() {
+	type letter struct {
+		key  string
+		mail task.Mail
+		gone bool
+	}
+	var letters []letter
+	now := time.Now()
+	r.mu.Lock()
+	for key, p := range r.parents {
+		if !p.dirty {
+			continue
+		}
+		p.dirty = false
+		p = r.heard(key)
+		l := letter{key: key, gone: len(p.tasks) == 0 && p.wait == nil}
+		l.mail.Notices, l.mail.Open = r.noticesOf(p)
+		l.mail.Board = task.Board(p.pictures(), now, 0)
+		l.mail.Waiting = p.wait != nil
+		letters = append(letters, l)
+	}
+	claims := r.claims()
+	r.mu.Unlock()
+	if err := r.writeClaims(claims); err != nil {
+		r.Log.Warn("writing what tasks own", "err", err)
+	}
+	for _, l := range letters {
+		path := task.MailFile(r.Dir, l.key)
+		var err error
+		if l.gone {
+			err = os.Remove(path)
+		} else {
+			err = writeMail(path, l.mail)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			r.Log.Warn("writing a session's mail", "err", err)
+		}
+	}
+	r.takeSlips()
+}
+
+// writeClaims keeps the file of claims as it should be. r.claimed is touched
+// by the ticker alone, and by Close after it.
+func (r *Runner) writeClaims(claims []task.Claim) error {
+	b, err := json.Marshal(claims)
+	if err != nil || string(b) == r.claimed {
+		return err
+	}
+	if len(claims) == 0 {
+		err = os.Remove(task.ClaimFile(r.Dir))
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+	} else {
+		err = replace(task.ClaimFile(r.Dir), b)
+	}
+	if err == nil {
+		r.claimed = string(b)
+	}
+	return err
+}
+
+func writeMail(path string, m task.Mail) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return replace(path, b)
+}
+
+func replace(path string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	// It can be made again at any time, so it needn't survive a power cut.
+	if err := os.WriteFile(path+".new", b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+func (r *Runner) takeSlips() {
+	err := state.Spool(task.SlipDir(r.Dir)).Take(func(b []byte) error {
+		var s task.Slip
+		if json.Unmarshal(b, &s) != nil {
+			return nil // not one of ours: drop it
+		}
+		q := task.Request{Caller: task.Caller{Parent: s.Parent}, Notices: s.Read}
+		if s.UserWrote {
+			if _, err := r.UserWrote(q); err != nil {
+				return err
+			}
+		}
+		if _, err := r.Acknowledge(q); err != nil {
+			return err
+		}
+		return r.link(s.Parent, s.Launched)
+	})
+	if err != nil {
+		r.Log.Warn("taking in what hooks left", "err", err)
+	}
+}

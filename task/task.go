@@ -1,0 +1,127 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Task is a piece of work that an orchestrator has handed to a specialist.
+type Task struct {
+	ID      string `json:"id"`     // tsk_ and a ULID; never reused
+	Alias   string `json:"alias"`  // short name, unique under its parent: fix-1
+	Parent  string `json:"parent"` // the orchestrator's session
+	Agent   string `json:"agent"`
+	Backend string `json:"backend"`
+	Model   string `json:"model,omitempty"`
+	BaseURL string `json:"base_url,omitempty"` // of the model, where that isn't configured
+	Session string `json:"session,omitempty"`  // the backend's own name for the conversation
+	Dir     string `json:"dir"`
+	Tree    string `json:"worktree,omitempty"`
+
+	Title  string        `json:"title"` // what the parent called it
+	Prompt string        `json:"prompt"`
+	Files  []string      `json:"files,omitempty"`  // globs that it owns
+	After  []string      `json:"after,omitempty"`  // tasks that must complete first, by id
+	Gather []string      `json:"gather,omitempty"` // tasks whose answers it gets, however they end
+	For    string        `json:"for,omitempty"`    // the task that gathers this one's answer
+	MaxRun time.Duration `json:"max_run,omitempty"`
+	Allow  []string      `json:"allow,omitempty"` // actions that need no person's permission
+
+	Job
+	Created time.Time `json:"created"`
+	Started time.Time `json:"started,omitzero"` // of this generation
+	Ended   time.Time `json:"ended,omitzero"`   // of this generation
+	Active  time.Time `json:"active,omitzero"`  // last sign of life
+	Used    time.Time `json:"used,omitzero"`    // last time that the parent named it
+
+	Tool    string   `json:"tool,omitempty"`  // what it is running right now
+	Retry   string   `json:"retry,omitempty"` // why it waits for its provider
+	Waits   string   `json:"waits,omitempty"` // why it is queued
+	Text    string   `json:"text,omitempty"`  // its answer, or what there is of one
+	Reason  string   `json:"reason,omitempty"`
+	Changed []string `json:"changed,omitempty"` // files that it wrote, relative to Dir
+	Usage   Usage    `json:"usage,omitzero"`    // of all generations
+	Writes  bool     `json:"writes,omitempty"`  // may change files
+}
+
+// Older orders tasks by when they were launched.
+func Older(a, b *Task) int {
+	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
+}
+
+// Allows reports whether the person has permitted an action beforehand.
+func (t *Task) Allows(action string) bool {
+	return slices.Contains(t.Allow, "*") || slices.Contains(t.Allow, action)
+}
+
+// Usage is what a task has cost so far.
+type Usage struct {
+	Steps  int     `json:"steps,omitempty"`
+	Input  int64   `json:"input_tokens,omitempty"` // caches included
+	Output int64   `json:"output_tokens,omitempty"`
+	Cost   float64 `json:"cost_usd,omitempty"` // 0 if no price is known
+}
+
+// Add returns the sum.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.Steps + v.Steps, u.Input + v.Input, u.Output + v.Output, u.Cost + v.Cost}
+}
+
+// Event returns an event of the task's present generation.
+func (t *Task) Event(k Kind) Event { return Event{Kind: k, Gen: t.Gen, Rev: t.Rev} }
+
+// State is the phase as the board shows it, without what lies beside it.
+func (t *Task) State() string {
+	if t.Phase.Closed() && t.Acked && t.Phase != Stopped {
+		return t.Phase.String() + ", reconciled"
+	}
+	return t.Phase.String()
+}
+
+// Prefix returns how aliases of an agent begin: its first three letters, but
+// seat for the seats of the council.
+func Prefix(agent string) string {
+	if strings.HasPrefix(agent, "councillor") {
+		return "seat"
+	}
+	short := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToLower(agent))
+	if short == "" {
+		return "job"
+	}
+	return short[:min(3, len(short))]
+}
+
+// Alias returns the n-th alias with the prefix.
+func Alias(prefix string, n int) string { return fmt.Sprintf("%s-%d", prefix, n) }
+
+// Class says how long a running task has given no sign of life, in four steps
+// that change rarely: the board's text must stay the same for prompt caches.
+func (t *Task) Class(now time.Time) string {
+	switch quiet := now.Sub(t.Active); {
+	case t.Phase != Running:
+		return ""
+	case t.Retry != "":
+		return "retrying"
+	case t.Tool != "" && quiet < time.Hour: // a tool that runs is a sign of life
+		return ""
+	case quiet >= 10*time.Minute:
+		return "quiet>10m"
+	case quiet >= 2*time.Minute:
+		return "quiet>2m"
+	}
+	return ""
+}
+
+// Objective identifies what a task is for: the same agent and the same words,
+// whatever the spacing and case.
+func (t *Task) Objective() string {
+	return t.Agent + "\x00" + strings.ToLower(strings.Join(strings.Fields(t.Prompt), " "))
+}
