@@ -12,7 +12,7 @@ func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 
 // endMarked kills the processes that carry mark, and returns how many it found.
 func endMarked(mark string) int {
-	pids := marked(mark)
+	pids := marked(mark, 0)
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
