@@ -66,6 +66,9 @@ func (s *searcher) answer(f *finding) (*Answer, error) {
 		Searched: f.seen, Parsed: len(f.files), Skipped: f.Skipped, Engine: s.engine.Version,
 		Matches: []Match{}, offset: s.q.Offset, note: f.note(), lang: s.lang,
 	}
+	if f.warned && a.Total > 0 {
+		a.note = "(a part of the pattern could not be parsed, so these may be chance matches; whet ast tree shows how it is read)"
+	}
 	if f.whole {
 		a.Parsed = f.seen
 	}

@@ -112,6 +112,9 @@ func (s *searcher) plan(f *finding) (*Replacement, error) {
 		r.none, err = s.answer(f)
 		return r, err
 	}
+	if f.warned {
+		r.Problem = "a part of the pattern could not be parsed, so these may be chance matches; write it as whole code of " + s.lang.name
+	}
 	size := 0
 	for len(raw) > 0 {
 		n := slices.IndexFunc(raw, func(m rawMatch) bool { return m.File != raw[0].File })

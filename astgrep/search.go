@@ -70,7 +70,11 @@ type finding struct {
 // nothing, for what else it may have meant.
 func (s *searcher) find(ctx context.Context, need int) (*finding, error) {
 	if s.q.Rule != "" {
-		return s.once(ctx, reading{rule: s.q.Rule}, need)
+		f, err := s.once(ctx, reading{rule: s.q.Rule}, need)
+		if err == nil && f.total == 0 {
+			f.hint = s.hint(f)
+		}
+		return f, err
 	}
 	strict, err := s.read(ctx, s.lang, reading{pattern: s.q.Pattern, selector: s.q.Selector, strictness: s.q.Strictness})
 	why, wrong := refused(err)

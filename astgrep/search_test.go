@@ -423,3 +423,18 @@ Found 3 matches in 1 file`
 		t.Errorf("got\n%s\nwant\n%s", a, want)
 	}
 }
+
+// A pattern that is no whole code can match all the same, by chance. Nothing is
+// written for it.
+func TestBrokenPattern(t *testing.T) {
+	const source = "x = a => b\n"
+	dir := tree(t, map[string]string{"a.ts": source})
+	a, err := Search(t.Context(), engine(t), Query{Dir: dir, Lang: "ts", Pattern: "$A =>"})
+	if err != nil || a.Total != 1 || !strings.Contains(a.String(), "these may be chance matches") {
+		t.Errorf("%v, %v", a, err)
+	}
+	r, err := replace(t, dir, "ts", "$A =>", "f($A)", ReplaceOptions{Apply: true})
+	if err != nil || !r.Failed() || !strings.Contains(r.String(), "Nothing was written: a part of the pattern could not be parsed") || read(t, dir, "a.ts") != source {
+		t.Errorf("%v, %v, %q", r, err, read(t, dir, "a.ts"))
+	}
+}

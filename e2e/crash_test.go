@@ -87,3 +87,28 @@ func TestPeerOpenCodeSurvivesWhet(t *testing.T) {
 	}
 	wants(t, string(log), "whet ended: SIGKILL")
 }
+
+// The server wants a password here, which Go never sees; and it takes whet with
+// it when it is killed.
+func TestPeerOpenCodeServe(t *testing.T) {
+	s, err := startServe(t, openCode(t), t.TempDir(), reverseScript, func(h *home) {
+		plugSelf(h)
+		h.env = append(h.env, "OPENCODE_SERVER_PASSWORD="+password)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.prompt(t, "", "plain", "reverse")
+	checkReverse(t, s.model)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(children(t, self)); n != 1 {
+		t.Errorf("%d children for one project, want 1", n)
+	}
+	s.cancel() // SIGKILL
+	if !until(t.Context(), 5*time.Second, func() bool { return len(children(t, self)) == 0 }) {
+		t.Error("whet outlives its host")
+	}
+}

@@ -61,3 +61,36 @@ disposed: 4
 		t.Errorf("whet.js has %d lines, more than 250", n)
 	}
 }
+
+// A program that is missing, isn't whet, or speaks another protocol costs the
+// host nothing, and the person hears what to do.
+func TestOpenCodeFailsOpen(t *testing.T) {
+	node := peer.Find(t, "node")
+	h := newHome(t, t.TempDir())
+	h.run(t, nil, whetBinary(t), "install", "opencode", "--yes")
+	h.write(filepath.Join(h.dir, ".config/opencode/package.json"), `{"type": "module"}`)
+	programs := map[string]string{
+		"talker": "#!/bin/sh\necho hello\nexec cat >/dev/null\n",
+		"future": "#!/bin/sh\necho '{\"jsonrpc\":\"2.0\",\"method\":\"hello\",\"params\":{\"whet\":\"9.0.0\",\"protocol\":99}}'\nexec cat >/dev/null\n",
+		"dying":  "#!/bin/sh\nexit 3\n",
+	}
+	for name, text := range programs {
+		h.write(name, text)
+		if err := os.Chmod(filepath.Join(h.ws, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	driver, err := filepath.Abs("testdata/failopen.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := h.run(t, nil, node, driver, filepath.Join(h.dir, ".config/opencode/plugin/whet.js"), "./nosuch", "./talker", "./future", "./dying")
+	want := `{"hooks":[],"log":["whet did not start (./nosuch): spawn ./nosuch ENOENT"]}
+{"hooks":[],"log":["./talker is not whet: it printed \"hello\""]}
+{"hooks":[],"log":["whet 9.0.0 and this plugin don't fit; run: whet install opencode"]}
+{"hooks":[],"log":["whet ended: exit status 3"]}
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

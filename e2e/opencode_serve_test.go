@@ -101,6 +101,8 @@ func theServe(t *testing.T) *serve {
 			return
 		}
 		sharedServe, serveErr = startServe(t, bin, dir, openCodeScript(dir, page.URL), func(h *home) {
+			h.write("opencode.json", strings.Replace(h.read("opencode.json"), "{", fmt.Sprintf(
+				`{"mcp": {"other": {"type": "local", "command": [%q, "mcp"], "environment": {"WHET_CONFIG_CONTENT": "{\"loopGuard\": {\"enabled\": false}}"}}},`, whet), 1))
 			h.run(t, nil, whet, "install", "opencode", "--yes")
 		})
 		if serveErr == nil {

@@ -62,8 +62,10 @@ func openCodeScript(dir, page string) scriptmodel.Script {
 			say("done"),
 		},
 		"fetch-child": {use("webfetch", args{"url": page + "/child", "find": "worth"}), say("child done")},
-		"read":        {use("read", args{"filePath": "src/a.txt"}), say("done")},
-		"missing":     {use("grep", args{"pattern": "x", "path": "no/such"}), say("done")},
+		// Of a server beside whet's own.
+		"mcp":     append(repeat(3, use("other_grep", args{"pattern": "alpha", "path": in("src")})), say("done")),
+		"read":    {use("read", args{"filePath": "src/a.txt"}), say("done")},
+		"missing": {use("grep", args{"pattern": "x", "path": "no/such"}), say("done")},
 	}
 }
 
@@ -174,4 +176,17 @@ func TestPeerOpenCodeWebfetch(t *testing.T) {
 		body := asked(s.model, scenario)
 		wants(t, body[len(body)-1], `"prefer_llms_txt"`, `"required":["url"]`) // our schema, and no other
 	}
+}
+
+// Another server's tools are watched too; this host gives their results in
+// another shape than its own.
+func TestPeerOpenCodeOtherMCP(t *testing.T) {
+	s := theServe(t)
+	s.write("src/a.txt", "alpha\n")
+	_, parts := s.prompt(t, "", "plain", "mcp")
+	if len(parts) != 3 || parts[2].State.Status != "completed" {
+		t.Fatalf("got %+v", parts)
+	}
+	lacks(t, parts[1].State.Output, "LOOP GUARD")
+	wants(t, parts[2].State.Output, "This other_grep call has now given the same result 3 times")
 }

@@ -120,20 +120,6 @@ func plugSelf(h *home) {
 	h.write(filepath.Join(h.dir, ".config/opencode/plugin/whet.js"), string(opencode.Plugin(self)))
 }
 
-// The server wants a password here, which Go never sees.
-func TestPeerOpenCodeServe(t *testing.T) {
-	s, err := startServe(t, openCode(t), t.TempDir(), reverseScript, func(h *home) {
-		plugSelf(h)
-		h.env = append(h.env, "OPENCODE_SERVER_PASSWORD="+password)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.cancel()
-	s.prompt(t, "", "plain", "reverse")
-	checkReverse(t, s.model)
-}
-
 // checkReverse: the built-in webfetch is replaced in the root session and in a
 // child's, and Go reached the host's API, permissions and prompts from both.
 func checkReverse(t *testing.T, srv *scriptmodel.Server) {

@@ -34,17 +34,31 @@ func commandOf(v any) (c Command, ok bool) {
 	return c, line != ""
 }
 
-var shellLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:"([^"]+)"|'([^']+)'|([^ "']+)) (hook [a-z-]+)$`) })
-
-// parts splits the command into the program and what it is told.
+// parts splits the command into the program and what it is told. A line that is
+// more than one program and its words has no parts.
 func (c Command) parts() (program, told string) {
 	if len(c.Words) > 0 {
 		return c.Words[0], strings.Join(c.Words[1:], " ")
 	}
-	if m := shellLine().FindStringSubmatch(c.Shell); m != nil {
-		return m[1] + m[2] + m[3], m[4]
+	i := strings.LastIndex(c.Shell, " hook ")
+	if i < 0 || !plainWord().MatchString(c.Shell[i+len(" hook "):]) {
+		return c.Shell, ""
 	}
-	return c.Shell, ""
+	word := c.Shell[:i]
+	for _, quote := range []string{`"`, `'`} {
+		if bare, ok := strings.CutPrefix(word, quote); ok {
+			bare, ok = strings.CutSuffix(bare, quote)
+			bare = strings.ReplaceAll(bare, `'\''`, "'")
+			if !ok || quote == `"` && strings.Contains(bare, quote) {
+				return c.Shell, ""
+			}
+			return bare, c.Shell[i+1:]
+		}
+	}
+	if strings.ContainsAny(word, " \t|&;<>") {
+		return c.Shell, ""
+	}
+	return word, c.Shell[i+1:]
 }
 
 // Program returns the path of the program.

@@ -90,7 +90,7 @@ func Hosts() []Host {
 			Name: "gemini", Title: "Gemini CLI", Program: "gemini",
 			dirs: func(e Env) []string { return []string{e.home(".gemini")} },
 			files: func(e Env) []file {
-				return []file{geminiLike(e, "gemini", e.home(".gemini", "settings.json"), "BeforeTool", "AfterTool", "BeforeAgent", "PreCompress")}
+				return []file{geminiLike(e, "gemini", e.home(".gemini", "settings.json"), "BeforeTool", "AfterTool", "BeforeAgent")}
 			},
 			replaces: func(e Env) []file {
 				return []file{{path: e.home(".gemini", "settings.json"), edits: []edit{word("web_fetch", "tools", "exclude")}}}

@@ -307,6 +307,29 @@ func TestQuoteShell(t *testing.T) {
 	}
 }
 
+// What whet writes it knows again, wherever it is installed; what only speaks of
+// it is another's.
+func TestCommandParts(t *testing.T) {
+	for _, exe := range []string{"/usr/bin/whet", "/my dir/whet", "/a$b/it's/whet", `/say "hi"/whet`, "/opt/whet.d/whet"} {
+		c := Command{Shell: quoteShell("linux", exe) + " hook codex"}
+		if c.Program() != exe || c.Hook() != "codex" || !c.isWhet() {
+			t.Errorf("%s: program %q, host %q", c.Shell, c.Program(), c.Hook())
+		}
+	}
+	for _, line := range []string{
+		"audit && whet hook codex", "env A=1 whet hook codex", "whet", "whet hook", "whet hook codex; rm x", `"a" "whet" hook codex`, "/opt/other hook codex", "",
+	} {
+		if c := (Command{Shell: line}); c.isWhet() {
+			t.Errorf("%q is taken for whet's", line)
+		}
+	}
+	for words, want := range map[string]bool{"/x/whet mcp": true, `C:\whet\whet.exe hook claude-code`: true, "/x/whet run": false, "/x/whetstone mcp": false} {
+		if c := (Command{Words: strings.Split(words, " ")}); c.isWhet() != want {
+			t.Errorf("%s: %v, want %v", words, c.isWhet(), want)
+		}
+	}
+}
+
 // Whatever the file, an edit and its undoing give valid JSON of the same value.
 func FuzzEdits(f *testing.F) {
 	for _, files := range homes {

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"syscall"
 
 	"github.com/whet-dev/whet/internal/measure"
 	"github.com/whet-dev/whet/webfetch"
@@ -47,9 +46,7 @@ func cold(ctx context.Context, w io.Writer, pages []page, dir string) error {
 			if err := c.Run(); err != nil {
 				return err
 			}
-			if u, ok := c.ProcessState.SysUsage().(*syscall.Rusage); ok {
-				memory[name] = max(memory[name], int64(u.Maxrss))
-			}
+			memory[name] = max(memory[name], peak(c.ProcessState))
 			return nil
 		}}
 	}

@@ -63,7 +63,7 @@ func decodeGemini(in []byte) (e Event, err error) {
 		if v.byPerson() {
 			e.Phase = Reset
 		}
-	case "PreCompress", "SessionEnd":
+	case "SessionEnd": // not PreCompress, which comes before each turn whether or not anything is compressed
 		e.Phase = Reset
 	case "SessionStart":
 		if v.Source == "clear" {

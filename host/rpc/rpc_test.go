@@ -163,6 +163,71 @@ func TestDialogue(t *testing.T) {
 	}
 }
 
+// The host's own tools reach the guards under our names, with their path and
+// with the files that they wrote; where whet has a tool of the same name, the
+// host keeps its own, but for the page fetcher.
+func TestHostTools(t *testing.T) {
+	for host, want := range map[string]string{
+		"opencode":  `["webfetch","echo"]`,
+		"opencode2": `["webfetch","echo"]`,
+		"other":     `["grep","apply_patch","webfetch","echo"]`,
+	} {
+		inR, inW := io.Pipe()
+		outR, outW := io.Pipe()
+		var seen []string
+		kit := &whet.Kit{Guards: []whet.Guard{{Name: "g", After: func(_ context.Context, c *whet.Call, r *whet.Result) error {
+			seen = append(seen, c.Tool+" "+c.Path+" "+strings.Join(r.Changed, ","))
+			return nil
+		}}}}
+		for _, name := range []string{"grep", "apply_patch", "webfetch", "echo"} {
+			kit.Tools = append(kit.Tools, whet.New(name, "Do.", func(context.Context, *whet.Call, struct{}) (text, error) { return "", nil }))
+		}
+		srv := rpc.Server{Version: "1", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, _ *rpc.Host) (*whet.Kit, func(string) whet.Store) {
+			return kit, state.Memories()
+		}}
+		done := make(chan error, 1)
+		go func() { done <- srv.Serve(t.Context(), inR, outW) }()
+		lines := bufio.NewReader(outR)
+		answer := func(line string) (result struct{ Tools []struct{ Name string } }) {
+			if line != "" {
+				go func() { _, _ = io.WriteString(inW, line+"\n") }()
+			}
+			b, err := lines.ReadBytes('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			var m struct{ Result json.RawMessage }
+			if err := json.Unmarshal(b, &m); err != nil {
+				t.Fatal(err)
+			}
+			_ = json.Unmarshal(m.Result, &result)
+			return result
+		}
+		answer("")
+		var names []string
+		for _, tool := range answer(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"host":"` + host + `","directory":"/p"}}`).Tools {
+			names = append(names, tool.Name)
+		}
+		if b, err := json.Marshal(names); err != nil || string(b) != want {
+			t.Errorf("%s offers %s, want %s", host, b, want)
+		}
+		patch := map[string]string{"opencode": "apply_patch", "opencode2": "patch", "other": "apply_patch"}[host]
+		answer(`{"jsonrpc":"2.0","id":2,"method":"tool.after","params":{"tool":"` + patch + `","args":{"patchText":"*** Add File: a.go"},"result":{"text":"ok"}}}`)
+		answer(`{"jsonrpc":"2.0","id":3,"method":"tool.after","params":{"tool":"edit","args":{"filePath":"b.go"},"result":{"text":"ok","changed":["/etc/passwd"]}}}`)
+		wantSeen := "apply_patch  /p/a.go; edit b.go /p/b.go"
+		if host == "other" {
+			wantSeen = "apply_patch  ; edit  "
+		}
+		if got := strings.Join(seen, "; "); got != wantSeen {
+			t.Errorf("%s: guards saw %q, want %q", host, got, wantSeen)
+		}
+		inW.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestReverseCalls(t *testing.T) {
 	s := ready(t)
 	s.send(`{"jsonrpc":"2.0","id":2,"method":"tool.exec","params":{"callID":"c9","tool":"ask","args":{"say":"http://x"}}}`)

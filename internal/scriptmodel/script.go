@@ -1,5 +1,5 @@
 // Package scriptmodel is a test double for a language model, and for nothing
-// else: a server on loopback that speaks three vendors' wire formats and
+// else: a server on loopback that speaks the wire formats of three vendors and
 // answers from a script. Whoever talks to it, the tools that get called and the
 // files that change are real. It serves the end-to-end tests, real coding
 // agents under test, and `whet demo`, which says that its model is scripted.

@@ -52,6 +52,7 @@ func Start(s Script) (*Server, error) {
 			writeJSON(w, http.StatusOK, obj{"object": "list", "data": []obj{{"id": "scripted", "object": "model"}}})
 		})
 	}
+	mux.HandleFunc("POST /v1beta/models/{call}", srv.answerGoogle())
 	srv.http = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = srv.http.Serve(l) }() // ends by Close
 	return srv, nil
@@ -92,6 +93,7 @@ type request struct {
 	Stream   bool              `json:"stream"`
 	Messages []json.RawMessage `json:"messages"`
 	Input    json.RawMessage   `json:"input"`
+	Contents []json.RawMessage `json:"contents"`
 	Tools    []json.RawMessage `json:"tools"`
 }
 
@@ -119,7 +121,7 @@ func (s *Server) answer(f format) http.HandlerFunc {
 			writeJSON(w, http.StatusBadRequest, failure(err.Error()))
 		case step.Status != 0:
 			s.refuse(w, step)
-		case !req.Stream:
+		case !req.Stream && !strings.Contains(r.URL.Path, ":stream"):
 			if step.Hang {
 				<-r.Context().Done()
 				return
