@@ -94,7 +94,7 @@ func TestPeerCodexDoctor(t *testing.T) {
 	h, _ := codexHome(t, nil)
 	h.env = append(h.env, "PATH="+filepath.Dir(codex)+":"+os.Getenv("PATH"))
 	out := h.fails(t, whetBinary(t), "doctor", "codex")
-	wants(t, out, "codex 0.171.0", "hook codex answers", "mcp answers", "Codex skips 4 of whet's 4 hooks: nobody has trusted them")
+	wants(t, out, "codex 0.171.0", "hook codex answers", "mcp answers", "Codex skips 5 of whet's 5 hooks: nobody has trusted them")
 }
 
 // A rewritten patch must come with "allow". That is Codex's word for "run it as
