@@ -14,11 +14,15 @@ import (
 )
 
 // client answers what the agent asks of us.
-type client struct{ x *run }
+type client struct {
+	x   *run
+	out *lines
+}
 
 // SessionUpdate takes in what the agent says. It must not wait: the connection
 // gives up an agent whose updates pile up.
 func (c *client) SessionUpdate(_ context.Context, n sdk.SessionNotification) error {
+	defer c.out.handled()
 	if p, ok := c.x.heard(n.Update); ok {
 		c.x.b.hear(c.x.task.ID, c.x.task.Gen, p)
 	}
@@ -123,13 +127,36 @@ const maxLine = 9 << 20
 
 // lines is the agent's output. At the first line that can't be a message it
 // ends, and remembers that line.
+//
+// It lets the connection read no further than maxAhead updates ahead of those
+// that are handled: the SDK cuts a connection that has more in its queue, and
+// an agent with a long answer easily does.
 type lines struct {
-	r io.Reader
+	r     io.Reader
+	ahead chan struct{}   // holds one for each update that is read and not handled
+	done  <-chan struct{} // the run is over
 
-	mu    sync.Mutex
-	fresh bool // inside a line that looks right
-	n     int  // bytes of that line
-	wrong string
+	mu     sync.Mutex
+	fresh  bool // inside a line that looks right
+	update bool // it is an update
+	n      int  // bytes of that line
+	wrong  string
+}
+
+const (
+	maxAhead  = 512
+	readChunk = 16 << 10 // far fewer updates than maxAhead fit
+)
+
+func newLines(ctx context.Context, r io.Reader) *lines {
+	return &lines{r: r, ahead: make(chan struct{}, maxAhead), done: ctx.Done()}
+}
+
+func (l *lines) handled() {
+	select {
+	case <-l.ahead:
+	default:
+	}
 }
 
 func (l *lines) bad() string {
@@ -139,27 +166,46 @@ func (l *lines) bad() string {
 }
 
 func (l *lines) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
+	n, err := l.r.Read(p[:min(len(p), readChunk)])
+	updates, ok := l.look(p[:n])
+	if !ok {
+		return 0, io.EOF
+	}
+	for range updates {
+		select {
+		case l.ahead <- struct{}{}:
+		case <-l.done:
+		}
+	}
+	return n, err
+}
+
+// look counts the updates that end in p, and reports whether all is well.
+func (l *lines) look(p []byte) (updates int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for rest := p[:n]; len(rest) > 0; {
+	for rest := p; len(rest) > 0; {
 		line, after, ended := bytes.Cut(rest, []byte("\n"))
 		text := bytes.TrimSpace(line)
 		if !l.fresh && len(text) > 0 && text[0] != '{' {
 			l.wrong = string(text)
-			return 0, io.EOF
+			return 0, false
 		}
 		l.fresh, l.n = l.fresh || len(text) > 0, l.n+len(line)
 		if l.n > maxLine {
 			l.wrong = "a line of more than 9 MiB"
-			return 0, io.EOF
+			return 0, false
 		}
+		l.update = l.update || bytes.Contains(line, []byte(`"session/update"`))
 		if ended {
-			l.fresh, l.n = false, 0
+			if l.update {
+				updates++
+			}
+			l.fresh, l.update, l.n = false, false, 0
 		}
 		rest = after
 	}
-	return n, err
+	return updates, true
 }
 
 // tail keeps the last of what the agent writes to its standard error.

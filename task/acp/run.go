@@ -114,8 +114,8 @@ func (x *run) process(ctx context.Context, path, prompt string) (task.Look, erro
 		return task.Look{}, fmt.Errorf("starting %s: %w", path, err)
 	}
 	defer child.Stop()
-	out := &lines{r: stdout}
-	conn := sdk.NewClientSideConnection(&client{x}, stdin, out)
+	out := newLines(ctx, stdout)
+	conn := sdk.NewClientSideConnection(&client{x, out}, stdin, out)
 	conn.SetLogger(slog.New(slog.DiscardHandler))
 
 	if err := x.open(ctx, conn); err != nil {
