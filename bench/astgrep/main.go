@@ -4,7 +4,7 @@
 //
 //	go run ./bench/astgrep typescript=DIR go=DIR python=DIR rust=DIR
 //
-// docs/benchmarks/astgrep.md says which trees the printed numbers are from.
+// docs/benchmarks.md says which trees the printed numbers are from.
 package main
 
 import (
