@@ -209,7 +209,7 @@ func (a *Answer) nothing(b *strings.Builder) {
 		b.WriteString(")\n")
 	case l == nil:
 		fmt.Fprintf(b, "0 matches in %s searched\n", plural(a.Searched, "file"))
-	case len(a.query.Include) > 0 && l.Met == 0 && l.Files > 0:
+	case len(a.query.Include) > 0 && l.Met == 0 && l.Files > 0 && !l.Partial:
 		fmt.Fprintf(b, "0 files matched include %s (%s looked at%s)%s\n", quote(strings.Join(a.query.Include, " ")),
 			plural(l.Files, "file"), semicolon(l.why(!a.query.NoIgnore)), l.kinds())
 	default:

@@ -147,5 +147,8 @@ func (l leftOut) why(ignoreFiles bool) string {
 	add(l.Special, "pipes, sockets or devices")
 	add(l.Denied, "unreadable files")
 	add(l.Unreadable, "unreadable directories")
+	if l.Partial && len(parts) > 0 {
+		parts[0] = "at least " + parts[0]
+	}
 	return list(parts)
 }

@@ -113,7 +113,7 @@ func (g *grep) run(ctx context.Context, file string) (*Answer, error) {
 		l := explain(rest, &g.scope)
 		a.leftOut = &l
 		a.Skipped = Skipped{l.Ignored, l.Hidden, l.Binary, l.Large}
-		if !a.Partial {
+		if !a.Partial && !l.Partial { // the engine counts binary files too
 			a.Searched = l.Met - l.Large - l.Binary - l.Denied
 		}
 	}

@@ -115,6 +115,7 @@ func TestGrep(t *testing.T) {
 		{"literal", Query{Pattern: "foo(", Literal: true}, "code.js:1:1"},
 		{"literal, ignore case", Query{Pattern: "FOO(", Literal: true, IgnoreCase: true}, "code.js:1:1"},
 		{"a pattern like a flag", Query{Pattern: "--json"}, "code.js:3:1"},
+		{"a pattern that begins with =", Query{Pattern: `= b \|`}, "code.js:2:9"},
 		{"word", Query{Pattern: "hell", Word: true}, ""},
 		{"word, found", Query{Pattern: "hello", Word: true, Path: "src"}, "src/a.txt:1:1"},
 		{"word, second try", Query{Pattern: "hell|hello", Word: true, Path: "src"}, "src/a.txt:1:1"},

@@ -139,6 +139,16 @@ func TestGrepSlowPattern(t *testing.T) {
 	}
 }
 
+// The second look at a tree that gave nothing may run out of time. What it has
+// counted by then must not pass for what was searched.
+func TestGrepSecondLookCut(t *testing.T) {
+	a := &Answer{query: &Query{Pattern: "y", Include: []string{"*.md"}}, Searched: 50, leftOut: &leftOut{Partial: true, Binary: 2}}
+	a.leftOut.Files = 7
+	if got, want := a.String(), "0 matches in 50 files searched (at least 2 binary)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // A broken rg is told apart from one that finds nothing: whet does without.
 func TestGrepBrokenRipgrep(t *testing.T) {
 	for name, script := range map[string]string{

@@ -75,7 +75,7 @@ func ourLines(t testing.TB, q Query) []string {
 // compare holds both engines against the real rg.
 func compare(t *testing.T, q Query, args ...string) (matches int) {
 	t.Helper()
-	want, ok := rgLines(t, q.Root, append(args, "--regexp="+q.Pattern, ".")...)
+	want, ok := rgLines(t, q.Root, append(args, "-e", q.Pattern, "--", ".")...)
 	if !ok {
 		return 0
 	}

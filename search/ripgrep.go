@@ -79,7 +79,8 @@ func (r ripgrep) args(s *scope) []string {
 	for _, g := range typeGlobs(s.filters.names) {
 		args = append(args, "--type-add=whet:"+g, "--type=whet")
 	}
-	return append(args, "--regexp="+s.pattern.rust, "--", ".")
+	// Not --regexp=: old versions eat an = that the pattern begins with.
+	return append(args, "-e", s.pattern.rust, "--", ".")
 }
 
 // typeGlobs returns the names that the globs ask for, without their
