@@ -230,10 +230,10 @@ func (l *lexer) literal() str {
 }
 
 func (l *lexer) escape(b []byte) []byte {
-	l.at++
-	if l.done() {
+	if l.at+1 == len(l.b) { // nothing is left to escape
 		return b
 	}
+	l.at++
 	c := l.b[l.at]
 	if i := strings.IndexByte("nrtbf", c); i >= 0 {
 		return append(b, "\n\r\t\b\f"[i])
