@@ -18,6 +18,7 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/cmd/whet/hookfirst"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/internal/scriptmodel"
 	"github.com/whet-dev/whet/internal/state"
@@ -127,7 +128,7 @@ func demo(ctx context.Context, w io.Writer, colour bool, steps []demoStep) error
 		dir: dir, w: w, p: p,
 		model: agent.Endpoint{Provider: "scripted", Model: "model", BaseURL: model.URL + "/v1", Idle: 30 * time.Second}.Open(),
 		// Not the person's configuration: the demo shows what whet does by itself.
-		kit: kit.New(&config.Loaded[kit.Config]{}, logger(io.Discard)),
+		kit: kit.New(&config.Loaded[kit.Config]{}, hookfirst.Logger(io.Discard)),
 	}
 	wrong := 0
 	for i, s := range steps {

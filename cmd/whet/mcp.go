@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet/cmd/whet/hookfirst"
 	"github.com/whet-dev/whet/host/mcp"
 	"github.com/whet-dev/whet/internal/state"
 )
@@ -37,7 +38,7 @@ a new token is made and printed on standard error.`,
 			}
 			s := &mcp.Server{
 				Kit: p.kit, Session: p.session("", ""), Stores: state.Memories(),
-				Version: version, Log: logger(c.ErrOrStderr()),
+				Version: version, Log: hookfirst.Logger(c.ErrOrStderr()),
 			}
 			s.Session.Host, s.Session.ID = "mcp", rand.Text()
 			if dir == "" && noProject(p.dir) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/cmd/whet/hookfirst"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/internal/proc"
 	"github.com/whet-dev/whet/internal/project"
@@ -117,7 +118,7 @@ func serveTasks(c *cobra.Command, dir string, onDemand bool) error {
 		return err
 	}
 	defer unlock()
-	log := logger(c.ErrOrStderr())
+	log := hookfirst.Logger(c.ErrOrStderr())
 	if line, err := lifeLine(); err != nil {
 		log.Warn("commands of tasks may outlive a killed runner", "err", err)
 	} else {

@@ -3,14 +3,13 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/cmd/whet/hookfirst"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/internal/project"
 	"github.com/whet-dev/whet/internal/state"
@@ -34,7 +33,7 @@ func open(c *cobra.Command, dir string) (*place, error) {
 	for _, problem := range p.config.Problems {
 		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
 	}
-	p.kit = kit.New(p.config, logger(c.ErrOrStderr()))
+	p.kit = kit.New(p.config, hookfirst.Logger(c.ErrOrStderr()))
 	return p, nil
 }
 
@@ -62,15 +61,4 @@ func (p *place) session(id, agent string) whet.Session {
 		s.Store = state.Default("cli/" + id)
 	}
 	return s
-}
-
-// logger writes to the file that $WHET_LOG names, or else warnings to w.
-func logger(w io.Writer) *slog.Logger {
-	level := slog.LevelWarn
-	if path := os.Getenv("WHET_LOG"); path != "" {
-		if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err == nil {
-			w, level = f, slog.LevelDebug
-		}
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }

@@ -101,22 +101,23 @@ func failOpen(d *hook.Dialect, err error) error {
 	if err == nil || !d.Strict || errors.As(err, new(*hook.Blocked)) {
 		return err
 	}
-	logger().Error("hook failed open", "host", d.Name, "err", err)
+	Logger(io.Discard).Error("hook failed open", "host", d.Name, "err", err)
 	return nil
 }
 
 func setup(dir, worktree string) (*whet.Kit, func(string) whet.Store) {
 	l := config.Load[guards.Config](dir, worktree, os.Environ())
-	return &whet.Kit{Guards: guards.New(l.Config, l.Report), Log: logger()}, state.Default
+	return &whet.Kit{Guards: guards.New(l.Config, l.Report), Log: Logger(io.Discard)}, state.Default
 }
 
-// logger writes to the file that $WHET_LOG names, or nowhere: hosts show what
-// a hook writes to standard error.
-func logger() *slog.Logger {
+// Logger writes to the file that $WHET_LOG names, or else warnings to w. A hook
+// gives it nowhere: hosts show what a hook writes to standard error.
+func Logger(w io.Writer) *slog.Logger {
+	level := slog.LevelWarn
 	if path := os.Getenv("WHET_LOG"); path != "" {
 		if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err == nil {
-			return slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			w, level = f, slog.LevelDebug
 		}
 	}
-	return slog.New(slog.DiscardHandler)
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
