@@ -240,21 +240,28 @@ func (r *Runner) obstacle(e *entry, at slots) string {
 	return at.limit(e, r.Options)
 }
 
-// owner says which open task owns files that a waiting one wants too. Who was
-// first goes first. r.mu is held.
+// owner says which task at work owns files that a waiting one wants too, the
+// oldest if there are several. r.mu is held.
 func (r *Runner) owner(e *entry) string {
 	mine, ok := task.ClaimOf(e.Task)
 	if !ok {
 		return ""
 	}
+	var first *task.Task
+	var files string
 	for _, o := range r.open {
-		if theirs, ok := task.ClaimOf(o.Task); ok && o.Slot && o != e {
-			if g := theirs.Meets(mine); g != "" {
-				return fmt.Sprintf("%s, which owns %s", o.Alias, g)
-			}
+		theirs, ok := task.ClaimOf(o.Task)
+		if !ok || !o.Slot || o == e || first != nil && task.Older(first, o.Task) < 0 {
+			continue
+		}
+		if g := theirs.Meets(mine); g != "" {
+			first, files = o.Task, g
 		}
 	}
-	return ""
+	if first == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, which owns %s", first.Alias, files)
 }
 
 // claims lists what the tasks at work own. r.mu is held.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,7 @@ func (r *Runner) find(c task.Caller, name string) (*entry, error) {
 	case 1:
 		return found[0], nil
 	}
+	slices.SortFunc(found, func(a, b *entry) int { return task.Older(a.Task, b.Task) })
 	ids := make([]string, len(found))
 	for i, e := range found {
 		ids[i] = e.ID

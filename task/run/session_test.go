@@ -72,6 +72,9 @@ func TestCouncil(t *testing.T) {
 	if err != nil || len(seats.Tasks) != 3 {
 		t.Fatalf("%+v, %v", seats, err)
 	}
+	for _, seat := range reply.Task.Gather {
+		b.untilPhase(seat, task.Running)
+	}
 	b.fake.End(reply.Task.Gather[0], task.Done, "this one", "")
 	b.untilPhase(reply.Task.Gather[0], task.Completed)
 	b.wantNotices()
