@@ -19,8 +19,8 @@ const module = "github.com/whet-dev/whet"
 var layers = [][]string{
 	{"."}, // the kernel
 	{"internal/atomicfile", "internal/hosttool", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk", "npm/opencode"},
-	{"webfetch/article", "webfetch/md", "webfetch/pdftext"}, // libraries of a feature, usable alone
-	{"internal/trust"},
+	{"market/tree", "webfetch/article", "webfetch/md", "webfetch/pdftext"}, // libraries of a feature, usable alone
+	{"internal/trust", "market/plugin"},
 	{"config"},
 	{"applypatch", "astgrep", "format", "loop", "search", "webfetch"}, // features: they don't know each other
 	{"agent", "task"}, // made of the kernel, so not plain libraries
