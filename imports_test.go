@@ -20,9 +20,9 @@ var layers = [][]string{
 	{"."}, // the kernel
 	{"internal/atomicfile", "internal/hosttool", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk", "npm/opencode"},
 	{"market/tree", "webfetch/article", "webfetch/md", "webfetch/pdftext"}, // libraries of a feature, usable alone
-	{"internal/trust", "market/plugin"},
+	{"internal/trust", "market/plugin", "market/store"},
 	{"config"},
-	{"applypatch", "astgrep", "format", "loop", "search", "webfetch"}, // features: they don't know each other
+	{"applypatch", "astgrep", "format", "loop", "market", "search", "webfetch"}, // features: they don't know each other
 	{"agent", "task"}, // made of the kernel, so not plain libraries
 	{"task/mail", "task/store", "task/tasktest"},
 	{"task/acp", "task/client", "task/llm", "task/opencode", "task/run"},
