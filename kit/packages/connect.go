@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -147,11 +148,11 @@ const maxMessage = 8 << 20
 func (l *link) why(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
-	} else if l.child != nil {
+	} else if l.child != nil && errors.Is(err, mcp.ErrConnectionClosed) {
 		select {
-		case <-l.child.Done():
+		case <-l.child.Done(): // which may be told after the end of its output
 			err = fmt.Errorf("it ended: %w", cmp.Or(l.child.Err(), io.EOF))
-		default:
+		case <-time.After(time.Second):
 		}
 	}
 	if said := l.stderr.String(); said != "" {

@@ -11,13 +11,20 @@ import (
 	"github.com/whet-dev/whet"
 )
 
-// maxNesting bounds a schema that a server sends.
-const maxNesting = 6
+// Bounds of a schema that a server sends: how deep it goes, and how many parts
+// it has in all.
+const (
+	maxNesting = 6
+	maxParts   = 2000
+)
 
 // A schemaReader turns a server's JSON Schema into the part of it that every
 // model vendor takes. Where the two differ, the model is told less, and the
 // server checks what it gets anyway.
-type schemaReader struct{ defs map[string]any }
+type schemaReader struct {
+	defs map[string]any
+	left int // parts that may still be read
+}
 
 func schemaOf(v any) *whet.Schema {
 	b, err := json.Marshal(v)
@@ -28,7 +35,7 @@ func schemaOf(v any) *whet.Schema {
 	if err != nil || top == nil {
 		return &whet.Schema{Type: "object", Properties: whet.Properties{}}
 	}
-	r := schemaReader{defs: map[string]any{}}
+	r := &schemaReader{defs: map[string]any{}, left: maxParts}
 	for _, key := range []string{"$defs", "definitions"} {
 		defs, _ := top[key].(map[string]any)
 		for name, d := range defs {
@@ -44,8 +51,11 @@ func schemaOf(v any) *whet.Schema {
 
 var propertyName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) })
 
-func (r schemaReader) read(v any, depth int) *whet.Schema {
+func (r *schemaReader) read(v any, depth int) *whet.Schema {
 	m, _ := v.(map[string]any)
+	if r.left--; r.left < 0 {
+		depth = maxNesting
+	}
 	if ref, ok := m["$ref"].(string); ok && depth < maxNesting {
 		return r.read(r.defs[ref], depth+1)
 	}
@@ -84,7 +94,7 @@ func (r schemaReader) read(v any, depth int) *whet.Schema {
 	return s
 }
 
-func (r schemaReader) members(s *whet.Schema, m map[string]any, depth int) {
+func (r *schemaReader) members(s *whet.Schema, m map[string]any, depth int) {
 	s.Properties = whet.Properties{}
 	props, _ := m["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(props)) {

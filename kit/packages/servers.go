@@ -169,8 +169,8 @@ func (w serverOf) tool(name string, t *mcp.Tool, l *link) whet.Tool {
 }
 
 func (w serverOf) call(ctx context.Context, l *link, tool string, args json.RawMessage) (*whet.Result, error) {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(args, &object); err != nil {
+	object := map[string]json.RawMessage{}
+	if err := json.Unmarshal(args, &object); err != nil || object == nil {
 		return nil, errors.New("the arguments are not a JSON object; send the call again with one")
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %v", callTime))
