@@ -131,8 +131,9 @@ func (m *Market) compatible(want string) error {
 func (m *Market) signed(c *candidate) error {
 	c.pkg.Signature = store.Signature{Status: "none"}
 	if m.Sign != nil {
+		publisher, _, _ := strings.Cut(c.id, "/")
 		var err error
-		if c.pkg.Signature, err = m.Sign(Statement{c.id, c.pkg.Version, c.pkg.Tree}, c.tree); err != nil {
+		if c.pkg.Signature, err = m.Sign(statement(c.id, c.pkg), publisher, c.tree); err != nil {
 			return err
 		}
 	}

@@ -126,11 +126,10 @@ func (l layer) at(id string) string {
 // A scopeFile is the file that an activation is written to.
 type scopeFile struct {
 	scope string
+	path  string // as the configuration knows it
 	dir   string // what the file may not lead out of
 	name  string
 }
-
-func (f scopeFile) path() string { return filepath.Join(f.dir, f.name) }
 
 // file returns where the scope's activations are, "" for the nearer one of
 // those that there are.
@@ -143,10 +142,12 @@ func (w Where) file(scope string) (scopeFile, error) {
 			return scopeFile{}, errorf(IO, "there is no place for a configuration; set HOME or WHET_CONFIG_DIR")
 		}
 		// A person may keep the file elsewhere and have a link here.
-		if real, err := filepath.EvalSymlinks(existing(dir)); err == nil {
-			return scopeFile{"user", filepath.Dir(real), filepath.Base(real)}, nil
+		path := existing(dir)
+		real := path
+		if r, err := filepath.EvalSymlinks(path); err == nil {
+			real = r
 		}
-		return scopeFile{"user", dir, filepath.Base(existing(dir))}, nil
+		return scopeFile{"user", path, filepath.Dir(real), filepath.Base(real)}, nil
 	case project == "":
 		return scopeFile{}, errorf(InvalidArguments, "there is no project here; use scope user")
 	}
@@ -158,9 +159,9 @@ func (w Where) file(scope string) (scopeFile, error) {
 func (w Where) projectFile(path string) scopeFile {
 	top := cmp.Or(w.Worktree, w.Dir)
 	if name, err := filepath.Rel(top, path); err == nil && filepath.IsLocal(name) {
-		return scopeFile{"project", top, name}
+		return scopeFile{"project", path, top, name}
 	}
-	return scopeFile{"project", filepath.Dir(path), filepath.Base(path)}
+	return scopeFile{"project", path, filepath.Dir(path), filepath.Base(path)}
 }
 
 // project returns the directory whose .whet is written to: the nearest that

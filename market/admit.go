@@ -2,9 +2,9 @@ package market
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/whet-dev/whet/market/store"
 )
@@ -233,12 +233,20 @@ func (s *state) part(kind, name string, a *admission) string {
 	return a.id
 }
 
-var outsideServerName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+// serverName keeps what every host takes in the name of an MCP server.
+func serverName(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 128 && (r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '_'
+	}, s)
+}
 
 func nameServers(in []*admission, space func(*admission) string, note noter) {
 	claims := map[string]int{}
 	id := func(a *admission, name string) string {
-		return outsideServerName.ReplaceAllString(space(a)+"__"+name, "_")
+		return serverName(space(a) + "__" + name)
 	}
 	for _, a := range in {
 		for _, name := range a.pkg.Components.MCP {

@@ -63,7 +63,7 @@ func (m *Market) activate(ctx context.Context, action, id, scope string, on bool
 		if err != nil {
 			return err
 		}
-		tx.Log = store.Entry{Action: action, ID: id, Text: file.path()}
+		tx.Log = store.Entry{Action: action, ID: id, Text: file.path}
 		return tx.Edit(e)
 	})
 	if err != nil {
@@ -98,9 +98,9 @@ func (a activation) edit(file scopeFile, id string, on *bool) (store.Edit, error
 	}
 	d, err := jsonc.Parse(text)
 	if err != nil {
-		return e, errorf(IO, "%s: %v; nothing was written", file.path(), err)
+		return e, errorf(IO, "%s: %v; nothing was written", file.path, err)
 	}
-	by, besides := a.decides(id, file.path())
+	by, besides := a.decides(id, file.path)
 	if on != nil && besides != *on && !a.outranks(file, by) {
 		return e, errorf(Conflict, "%s says otherwise and has the last word; change it there", by.at(id))
 	}
@@ -113,7 +113,7 @@ func (a activation) edit(file scopeFile, id string, on *bool) (store.Edit, error
 		err = d.Set(*on, path...)
 	}
 	if err != nil {
-		return e, errorf(IO, "%s: %v; nothing was written", file.path(), err)
+		return e, errorf(IO, "%s: %v; nothing was written", file.path, err)
 	}
 	e.Before, e.After = text, d.Bytes()
 	return e, nil

@@ -20,7 +20,7 @@ type Market struct {
 
 	// Sign checks the signatures among a package's files; nil knows no key. It
 	// is handed in because it brings the network along, which hooks must not.
-	Sign func(Statement, tree.Tree) (store.Signature, error)
+	Sign func(statement []byte, publisher string, t tree.Tree) (store.Signature, error)
 	// Known reports whether a key of the publisher is known.
 	Known func(publisher string) bool
 	// Live returns what was in force when the session began; false if that
@@ -28,13 +28,10 @@ type Market struct {
 	Live func() ([]Live, bool)
 }
 
-// A Statement is what a signature is over. It names the files by their digest,
-// so that it stays good when they are packed in another way.
-type Statement struct{ ID, Version, Tree string }
-
-// Bytes is the text that is signed.
-func (s Statement) Bytes() []byte {
-	return []byte("whet-package-v1\nid: " + s.ID + "\nversion: " + s.Version + "\ntree: " + s.Tree + "\n")
+// statement is the text that is signed. It names the files by their digest, so
+// that a signature stays good when they are packed in another way.
+func statement(id string, p store.Package) []byte {
+	return []byte("whet-package-v1\nid: " + id + "\nversion: " + p.Version + "\ntree: " + p.Tree + "\n")
 }
 
 func (m *Market) open() (*store.Store, error) {
@@ -56,6 +53,8 @@ type Outcome struct {
 	Diagnostics    []Diagnostic `json:"diagnostics,omitempty"`
 	Notes          []string     `json:"notes,omitempty"`
 	Error          *Error       `json:"error,omitempty"`
+
+	Detail *Detail `json:"detail,omitempty"` // of show
 
 	Text string `json:"-"` // for people and models
 }
