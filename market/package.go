@@ -1,8 +1,6 @@
 package market
 
 import (
-	"context"
-
 	"github.com/whet-dev/whet/market/plugin"
 )
 
@@ -52,10 +50,5 @@ type Diagnostic struct {
 	Text  string `json:"text"`
 }
 
-// Active returns the packages in force for a project: enabled, whole, with what
-// they require, and admitted beside the others. It takes no lock and creates
-// nothing. A package in trouble costs only itself, and a diagnostic; the error is
-// for a store or a configuration that can't be read.
-func Active(ctx context.Context, w Where) ([]Package, []Diagnostic, error) {
-	return nil, nil, ctx.Err()
-}
+// commandFile is where a package keeps a command.
+func commandFile(name string) string { return plugin.Namespace + "/commands/" + name + ".md" }

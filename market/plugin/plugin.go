@@ -58,7 +58,8 @@ type Skill struct {
 	Description string
 }
 
-// A Command is a prompt with $ARGUMENTS that a person calls by name.
+// A Command is a prompt that a person calls by name. The arguments stand where
+// it has $ARGUMENTS, and after it if it has none.
 type Command struct {
 	Text
 	Description string
@@ -91,6 +92,7 @@ type Hook struct {
 	Command string   // for a shell, in the project's directory; a program if there are Args
 	Args    []string // nil is a Command for a shell
 	Timeout int      // seconds; 0 is the default
+	Dialect string   // the host whose events and answers it speaks: claude-code, codex or gemini; empty is whet's own
 }
 
 // A Formatter is one entry of formatters.json, in the shape of the

@@ -166,7 +166,7 @@ func (tx *Tx) pins(dry bool) (all []Pin, err error) {
 		var pins []Pin
 		if b, err := tx.root.ReadFile("pins/" + d.Name()); err == nil && json.Unmarshal(b, &pins) == nil {
 			for _, p := range pins {
-				if ValidID(p.ID) && digestForm.MatchString(p.Tree) {
+				if ValidID(p.ID) && digestForm().MatchString(p.Tree) {
 					all = append(all, p)
 				}
 			}
@@ -247,3 +247,6 @@ func (s *Store) gone(digest string) bool {
 	_, err := s.entries(digest)
 	return err != nil
 }
+
+// Purge removes the package's own data.
+func (tx *Tx) Purge(id string) error { return tx.root.RemoveAll("data/" + id) }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -90,12 +91,14 @@ const (
 var ErrLockfile = errors.New("the store can't be read")
 
 var (
-	idForm     = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}/[a-z0-9][a-z0-9._-]{0,63}$`)
-	digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	idForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}/[a-z0-9][a-z0-9._-]{0,63}$`)
+	})
+	digestForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
 )
 
 // ValidID reports whether id is publisher/name.
-func ValidID(id string) bool { return idForm.MatchString(id) }
+func ValidID(id string) bool { return idForm().MatchString(id) }
 
 // Read returns the committed state. It takes no lock and creates nothing; a
 // store that isn't there is empty.
@@ -134,7 +137,7 @@ func Decode(b []byte) (*Lock, error) {
 			return nil, fmt.Errorf("%.80q is no package id", id)
 		}
 		for _, v := range append([]Package{p}, p.Previous...) {
-			if !digestForm.MatchString(v.Tree) {
+			if !digestForm().MatchString(v.Tree) {
 				return nil, fmt.Errorf("%s: %.80q is no digest", id, v.Tree)
 			}
 		}

@@ -145,3 +145,20 @@ func sum(b []byte) string {
 	h := sha256.Sum256(b)
 	return hex.EncodeToString(h[:])
 }
+
+// Part returns the lines of a tree's list whose files are below prefix, or are
+// the file prefix itself, without their common start: two parts are the same
+// bytes if these are equal. "" means that there are none.
+func (s *Store) Part(digest, prefix string) string {
+	entries, err := s.entries(digest)
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		if rest, ok := strings.CutPrefix(e.name, prefix); ok && (rest == "" || strings.HasSuffix(prefix, "/")) {
+			fmt.Fprintln(&b, e.exec, e.sum, rest)
+		}
+	}
+	return b.String()
+}
