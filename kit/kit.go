@@ -15,6 +15,7 @@ import (
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/kit/guards"
+	"github.com/whet-dev/whet/market"
 	"github.com/whet-dev/whet/search"
 	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/client"
@@ -63,6 +64,7 @@ func tools(c Config) []whet.Tool {
 		search.Tools(),
 		client.Tools(&client.Client{Start: client.Spawn}),
 		webfetch.Tools(Fetching(c)),
+		[]whet.Tool{market.Tool(Market)},
 		astgrep.Tools(c.AstGrep, astgrep.Deps{Locate: search.Locate, Commit: commit}),
 	)
 }

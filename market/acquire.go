@@ -18,9 +18,6 @@ import (
 	"github.com/whet-dev/whet/market/tree"
 )
 
-// native is what convert calls a package that is taken as it is.
-const native = "agent-plugin"
-
 // A candidate is a package that was read and found right, not yet kept.
 type candidate struct {
 	id    string
@@ -29,25 +26,16 @@ type candidate struct {
 	notes []string
 }
 
-// fetch reads the package at path. A plugin of a catalogue is chosen by
-// "#NAME" behind the path. With foreign unset only whet's own format is taken.
-func (m *Market) fetch(ctx context.Context, path string, foreign bool) (*candidate, error) {
+// fetch reads what is at path. A plugin of a catalogue is chosen by "#NAME"
+// behind it; of one without a choice there is only the catalogue.
+func (m *Market) fetch(ctx context.Context, path string) (convert.Result, source.Info, error) {
 	path, sub := source.Split(m.absolute(path))
 	t, info, err := source.Read(ctx, path)
 	if err != nil {
-		return nil, err
+		return convert.Result{}, info, err
 	}
 	r, err := convert.Import(t, info.Name, sub)
-	if err != nil {
-		return nil, err
-	}
-	if r.Tree == nil {
-		return nil, errorf(InvalidArguments, "%s offers several plugins; choose one: %s", info.Path, offers(path, r.Catalogue))
-	}
-	if !foreign && r.Format != native {
-		return nil, errorf(InvalidPackage, "%s is a %s, not a package of whet's own format; use import", info.Path, r.Format)
-	}
-	return m.candidate(r, info)
+	return r, info, err
 }
 
 // absolute makes a path one that doesn't depend on the working directory. What
@@ -65,19 +53,6 @@ func (m *Market) absolute(path string) string {
 		return path
 	}
 	return joined
-}
-
-func offers(path string, all []convert.Entry) string {
-	var names []string
-	for _, e := range all {
-		if !e.Remote {
-			names = append(names, path+"#"+e.Name)
-		}
-	}
-	if n := len(all) - len(names); n > 0 {
-		names = append(names, fmt.Sprintf("(%d more are remote and can't be had from here: remote-source-not-fetched)", n))
-	}
-	return strings.Join(names, " ")
 }
 
 // candidate checks all that can be checked without the store.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/whet-dev/whet/market/convert"
 	"github.com/whet-dev/whet/market/store"
 )
 
@@ -30,7 +31,19 @@ func (m *Market) Update(ctx context.Context, path string) (Outcome, error) {
 }
 
 func (m *Market) take(ctx context.Context, action, path string) (Outcome, error) {
-	c, err := m.fetch(ctx, path, action != "install")
+	r, info, err := m.fetch(ctx, path)
+	if err != nil {
+		return Outcome{}, coded(action, err)
+	}
+	switch {
+	case r.Tree == nil && action == "import":
+		return offer(path, r.Catalogue), nil
+	case r.Tree == nil:
+		return Outcome{}, coded(action, errorf(InvalidArguments, "%s is a catalogue; choose one plugin of it with PATH#NAME (import lists them)", path))
+	case r.Format != convert.Native && action == "install":
+		return Outcome{}, coded(action, errorf(InvalidPackage, "%s is a %s and not of whet's own format; use import", info.Path, r.Format))
+	}
+	c, err := m.candidate(r, info)
 	if err != nil {
 		return Outcome{}, coded(action, err)
 	}
@@ -131,7 +144,7 @@ func taken(action string, c *candidate, old store.Package, known bool) Outcome {
 		o.Text = fmt.Sprintf("Already installed %s@%s, nothing changed", c.id, c.pkg.Version)
 	default:
 		from := ""
-		if c.pkg.Source.Format != native {
+		if c.pkg.Source.Format != convert.Native {
 			from = " from " + c.pkg.Source.Format
 		}
 		o.Text = fmt.Sprintf("Installed %s@%s%s (%d files, %s; not enabled)", c.id, c.pkg.Version, from, c.pkg.Files, abbreviated(c.pkg.Tree))

@@ -3,7 +3,6 @@ package market
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -29,17 +28,11 @@ type toolIn struct {
 // ToolWait is how long the tool waits for another process that changes the store.
 const ToolWait = 10 * time.Second
 
-// Deps is what the tool needs from others.
-type Deps struct {
-	Market Market // what is the same for every call
-	// Has is Where.Has for a session.
-	Has func(s whet.Session) func(kind, name string) bool
-}
-
-// Tool returns the tool for an orchestrator.
-func Tool(d Deps) whet.Tool {
+// Tool returns the tool for an orchestrator. The marketplace is that of a
+// project, as open returns it.
+func Tool(open func(dir, worktree string) Market) whet.Tool {
 	return whet.New("marketplace", toolDoc, func(ctx context.Context, c *whet.Call, in toolIn) (Outcome, error) {
-		o, err := d.call(ctx, c, in)
+		o, err := call(ctx, c, in, open)
 		if e, ok := coded(in.Action, err).(*Error); ok {
 			o = Outcome{Action: in.Action, Error: e, Text: e.Error()}
 			err = nil
@@ -48,7 +41,7 @@ func Tool(d Deps) whet.Tool {
 	})
 }
 
-func (d Deps) call(ctx context.Context, c *whet.Call, in toolIn) (Outcome, error) {
+func call(ctx context.Context, c *whet.Call, in toolIn, open func(dir, worktree string) Market) (Outcome, error) {
 	if err := orchestrator(c.Session); err != nil {
 		return Outcome{}, err
 	}
@@ -58,12 +51,8 @@ func (d Deps) call(ctx context.Context, c *whet.Call, in toolIn) (Outcome, error
 	if err := ask(ctx, c.Session, in); err != nil {
 		return Outcome{}, err
 	}
-	m := d.Market
-	m.Where = Where{Dir: c.Session.Dir, Worktree: c.Session.Worktree, Environ: os.Environ()}
+	m := open(c.Session.Dir, c.Session.Worktree)
 	m.Wait = ToolWait
-	if d.Has != nil {
-		m.Has = d.Has(c.Session)
-	}
 	m.Live = func() ([]Live, bool) { return recall(c.Session) }
 	return m.do(ctx, in)
 }

@@ -39,16 +39,25 @@ func open(c *cobra.Command, dir string) (*place, error) {
 
 // locate is open without the kit, and silent about the configuration.
 func locate(dir string) (*place, error) {
-	dir, err := filepath.Abs(dir)
+	dir, err := directory(dir)
 	if err != nil {
 		return nil, err
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, usageError{fmt.Errorf("--dir %s: %w", dir, cmp.Or(err, fmt.Errorf("not a directory")))}
 	}
 	p := &place{dir: dir, worktree: project.Worktree(dir)}
 	p.config = config.Load[kit.Config](p.dir, p.worktree, os.Environ())
 	return p, nil
+}
+
+// directory returns dir, "" for the working directory, as an absolute path.
+func directory(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", usageError{fmt.Errorf("--dir %s: %w", dir, cmp.Or(err, fmt.Errorf("not a directory")))}
+	}
+	return dir, nil
 }
 
 // session returns a session of the place whose values are kept in files if it

@@ -12,6 +12,7 @@ import (
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/loop"
+	"github.com/whet-dev/whet/market"
 	"github.com/whet-dev/whet/search"
 	"github.com/whet-dev/whet/task/mail"
 )
@@ -21,6 +22,7 @@ type Config struct {
 	LoopGuard  loop.Options       `json:"loopGuard,omitzero" doc:"the guard against repeated calls"`
 	Formatter  format.Options     `json:"formatter,omitzero" doc:"formatting of edited files"`
 	ApplyPatch applypatch.Options `json:"applyPatch,omitzero" doc:"rescue and application of patches"`
+	Market     market.Options     `json:"marketplace,omitzero" doc:"packages of agents, skills and more"`
 }
 
 // New returns the guards as configured. Those of a kit run top to bottom

@@ -23,7 +23,8 @@ type Garbage struct {
 }
 
 // Collect removes what nothing refers to any more and is older than grace: no
-// package, none of the versions kept for a rollback, and no running session.
+// package, none of the versions kept for a rollback, and no running session. What
+// the change itself removes goes with a later collection.
 // With dry set it only counts.
 func (tx *Tx) Collect(grace time.Duration, dry bool) (g Garbage, err error) {
 	keep := map[string]bool{}
@@ -37,9 +38,16 @@ func (tx *Tx) Collect(grace time.Duration, dry bool) (g Garbage, err error) {
 			keep[blobName(e.sum)] = true
 		}
 	}
-	for id, p := range tx.Packages {
-		for _, v := range append([]Package{p}, p.Previous...) {
-			mark(id, v.Tree)
+	committed, err := tx.store.Read()
+	if err != nil {
+		return g, err
+	}
+	// What is committed is in force until this change is.
+	for _, l := range []*Lock{committed, tx.Lock} {
+		for id, p := range l.Packages {
+			for _, v := range append([]Package{p}, p.Previous...) {
+				mark(id, v.Tree)
+			}
 		}
 	}
 	pins, err := tx.pins(dry)
