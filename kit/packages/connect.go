@@ -84,10 +84,14 @@ func (e environ) remote(s plugin.Server) (mcp.Transport, error) {
 		Transport:     withHeaders{headers},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	if s.Type == "sse" {
-		return &mcp.SSEClientTransport{Endpoint: s.URL, HTTPClient: client}, nil
+	address, err := e.expand(s.URL)
+	if err != nil {
+		return nil, err
 	}
-	return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: -1}, nil
+	if s.Type == "sse" {
+		return &mcp.SSEClientTransport{Endpoint: address, HTTPClient: client}, nil
+	}
+	return &mcp.StreamableClientTransport{Endpoint: address, HTTPClient: client, MaxRetries: -1}, nil
 }
 
 type withHeaders struct{ headers http.Header }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/whet-dev/whet/market"
+	"github.com/whet-dev/whet/market/plugin"
 )
 
 // An environ is what programs of a package are started with.
@@ -43,10 +44,21 @@ func (e environ) list() (out []string) {
 // settings are the environment variables that hold the package's settings.
 func (e environ) settings() (names []string) {
 	for _, s := range e.p.Plugin.Settings {
-		names = append(names, cmp.Or(s.Env, s.Name))
+		names = append(names, holder(s))
 	}
 	return names
 }
+
+// holder is the environment variable that a setting is taken from: the one that
+// the package names, or the setting's name in capitals.
+func holder(s plugin.Setting) string {
+	return cmp.Or(s.Env, strings.ToUpper(notInVariable().ReplaceAllString(s.Name, "_")))
+}
+
+var notInVariable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_]+`) })
+
+// value is what a person or else the package set.
+func (e environ) value(s plugin.Setting) string { return cmp.Or(e.get(holder(s)), s.Default) }
 
 func (e environ) get(name string) string {
 	for _, kv := range slices.Backward(e.of) {
@@ -60,8 +72,8 @@ func (e environ) get(name string) string {
 // ready makes the package's own directory, and says which setting is missing.
 func (e environ) ready() error {
 	for _, s := range e.p.Plugin.Settings {
-		if name := cmp.Or(s.Env, s.Name); s.Required && e.get(name) == "" {
-			return fmt.Errorf("it needs a value for %s; set the environment variable %s", cmp.Or(s.Title, s.Name), name)
+		if s.Required && e.value(s) == "" {
+			return fmt.Errorf("it needs a value for %s; set the environment variable %s", cmp.Or(s.Title, s.Name), holder(s))
 		}
 	}
 	return os.MkdirAll(e.p.Data, 0o700)
@@ -85,7 +97,7 @@ func (e environ) expand(s string) (string, error) {
 			name = strings.TrimPrefix(name, "user_config.")
 			for _, s := range e.p.Plugin.Settings {
 				if s.Name == name {
-					return e.get(cmp.Or(s.Env, s.Name))
+					return e.value(s)
 				}
 			}
 			err = fmt.Errorf("%s: the package has no such setting", m)

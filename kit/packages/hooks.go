@@ -21,8 +21,7 @@ import (
 	"github.com/whet-dev/whet/market/plugin"
 )
 
-// Events that packages have hooks for, and what Claude Code calls them: hooks
-// read what its hooks read, because most that there are were written for it.
+// Events that packages have hooks for.
 const (
 	PreTool      = "pre_tool"
 	PostTool     = "post_tool"
@@ -30,18 +29,6 @@ const (
 	UserPrompt   = "user_prompt"
 	Stop         = "stop"
 )
-
-var eventNames = map[string]string{
-	PreTool: "PreToolUse", PostTool: "PostToolUse", SessionStart: "SessionStart", UserPrompt: "UserPromptSubmit", Stop: "Stop",
-}
-
-// toolNames are Claude Code's names for our tools, the one that hooks are told
-// first. Whoever guards edits means those by a patch too.
-var toolNames = map[string][]string{
-	"bash": {"Bash"}, "read": {"Read"}, "grep": {"Grep"}, "glob": {"Glob"}, "webfetch": {"WebFetch"}, "task": {"Task"},
-	"write": {"Write"}, "edit": {"Edit", "MultiEdit"},
-	"apply_patch": {"apply_patch", "Edit", "MultiEdit", "Write"}, "ast_grep_replace": {"ast_grep_replace", "Edit", "MultiEdit"},
-}
 
 // hookTime is how long a hook may take unless it says otherwise, and hookMost
 // what it may say.
@@ -51,7 +38,8 @@ const (
 	hookText = 16 << 10 // bytes of what it prints that are read
 )
 
-// An input is what a hook reads on its standard input.
+// An input is what a hook reads on its standard input: the members are those of
+// Claude Code's hooks, which others have taken over.
 type input struct {
 	Session  string          `json:"session_id"`
 	Dir      string          `json:"cwd"`
@@ -63,8 +51,6 @@ type input struct {
 	Prompt   string          `json:"prompt,omitempty"`
 	Source   string          `json:"source,omitempty"`
 	Again    bool            `json:"stop_hook_active,omitempty"` // the model goes on because of a stop hook
-
-	matched []string // what a matcher may mean; nil if there is nothing to match
 }
 
 type response struct {
@@ -122,7 +108,7 @@ type Event struct {
 func (s Set) Said(ctx context.Context, session whet.Session, e Event, log *slog.Logger) (texts []string) {
 	in := input{Prompt: e.Prompt, Again: e.Again}
 	if e.Name == SessionStart {
-		in.Source, in.matched = "startup", []string{"startup"}
+		in.Source = "startup"
 	}
 	_ = s.each(ctx, e.Name, session, log, in, func(p market.Package, v verdict) error { // it returns nil always
 		said := cmp.Or(v.block, v.note)
@@ -146,16 +132,20 @@ func (s Set) hooks(event string) bool {
 // each runs the hooks of an event one after the other, until then returns an
 // error. A hook in trouble is logged and stops nothing.
 func (s Set) each(ctx context.Context, event string, session whet.Session, log *slog.Logger, in input, then func(market.Package, verdict) error) error {
-	in.Session, in.Dir, in.Event = session.ID, session.Dir, eventNames[event]
+	in.Session, in.Dir = session.ID, session.Dir
 	for _, p := range s {
 		if !p.Trusted {
 			continue
 		}
 		for _, h := range p.Plugin.Hooks {
-			if h.Event != event || !matches(h.Matcher, in.matched) {
+			d := dialects[h.Dialect]
+			names := append(d.tools(in.Tool), in.Source)
+			if h.Event != event || !matches(h.Matcher, names) {
 				continue
 			}
-			v, err := run(ctx, p, h, in)
+			said := in
+			said.Event, said.Tool = d.event(event), names[0]
+			v, err := run(ctx, p, h, said)
 			if err != nil {
 				log.Warn("a hook of a package failed; the session goes on without it", "package", p.ID, "event", event, "err", err)
 				continue
@@ -170,10 +160,7 @@ func (s Set) each(ctx context.Context, event string, session whet.Session, log *
 
 // callInput is what a hook reads of a call.
 func callInput(c *whet.Call) input {
-	in := input{Tool: c.Tool, Call: c.ID, matched: append([]string{c.Tool}, toolNames[c.Tool]...)}
-	if names := toolNames[c.Tool]; names != nil {
-		in.Tool = names[0]
-	}
+	in := input{Tool: c.Tool, Call: c.ID}
 	args := map[string]json.RawMessage{}
 	if json.Unmarshal(c.Args, &args) == nil && c.Path != "" {
 		abs := c.Path
@@ -189,11 +176,11 @@ func callInput(c *whet.Call) input {
 // matches reports whether a matcher means one of the names. One that is no
 // regular expression means none.
 func matches(matcher string, names []string) bool {
-	if matcher == "" || matcher == "*" || names == nil {
+	if matcher == "" || matcher == "*" || strings.Join(names, "") == "" {
 		return true
 	}
 	re, err := regexp.Compile(`^(?:` + matcher + `)$`)
-	return err == nil && slices.ContainsFunc(names, re.MatchString)
+	return err == nil && slices.ContainsFunc(names, func(n string) bool { return n != "" && re.MatchString(n) })
 }
 
 // run runs one hook in the project's directory.
@@ -202,7 +189,7 @@ func run(ctx context.Context, p market.Package, h plugin.Hook, in input) (v verd
 	if err := e.ready(); err != nil {
 		return v, err
 	}
-	sh, err := agent.Shell()
+	path, args, err := e.line(h)
 	if err != nil {
 		return v, err
 	}
@@ -216,7 +203,7 @@ func run(ctx context.Context, p market.Package, h plugin.Hook, in input) (v verd
 	}
 	var out head
 	r, err := proc.Run(ctx, proc.Command{
-		Path: sh, Args: []string{"-c", h.Command}, Dir: in.Dir, Env: e.list(),
+		Path: path, Args: args, Dir: in.Dir, Env: e.list(),
 		Stdin: bytes.NewReader(b), Stdout: &out, MaxOutput: hookText, Timeout: limit,
 	})
 	switch said := strings.ToValidUTF8(strings.TrimSpace(string(r.Output)), "\ufffd"); {
@@ -225,11 +212,31 @@ func run(ctx context.Context, p market.Package, h plugin.Hook, in input) (v verd
 	case r.TimedOut:
 		return v, fmt.Errorf("%s: stopped after %v", h.Command, limit)
 	case r.Code == 2: // of all exit codes this one blocks
-		return verdict{block: cmp.Or(said, "it gave no reason")}, nil
+		return verdict{block: cmp.Or(said, noReason)}, nil
 	case r.Code != 0:
 		return v, fmt.Errorf("%s: exit code %d: %s", h.Command, r.Code, said)
 	}
-	return decide(in.Event, out.String()), nil
+	return decide(h.Event, out.String()), nil
+}
+
+const noReason = "it gave no reason"
+
+// line is the program that a hook is: one for a shell, unless it has arguments.
+func (e environ) line(h plugin.Hook) (path string, args []string, err error) {
+	if h.Args == nil {
+		path, err = agent.Shell()
+		return path, []string{"-c", h.Command}, err
+	}
+	if path, err = e.expand(h.Command); err != nil {
+		return "", nil, err
+	}
+	for _, a := range h.Args {
+		if a, err = e.expand(a); err != nil {
+			return "", nil, err
+		}
+		args = append(args, a)
+	}
+	return e.program(path), args, nil
 }
 
 // head keeps the first bytes that are written to it.
@@ -256,14 +263,14 @@ func decide(event, out string) (v verdict) {
 		} `json:"hookSpecificOutput"`
 	}
 	if !strings.HasPrefix(out, "{") || json.Unmarshal([]byte(out), &said) != nil {
-		if event == eventNames[SessionStart] || event == eventNames[UserPrompt] {
+		if event == SessionStart || event == UserPrompt {
 			v.note = out
 		}
 		return v
 	}
-	reason := cmp.Or(said.Specific.Reason, said.Reason, "it gave no reason")
+	reason := cmp.Or(said.Specific.Reason, said.Reason, noReason)
 	switch {
-	case said.Decision == "block" || said.Specific.Permission == "deny":
+	case said.Decision == "block" || said.Decision == "deny" || said.Specific.Permission == "deny":
 		v.block = reason
 	case said.Specific.Permission == "ask":
 		v.ask = reason

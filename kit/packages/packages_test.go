@@ -365,18 +365,22 @@ func TestHooks(t *testing.T) {
 		want string
 	}{
 		"exit 2 blocks":             {plugin.Hook{Event: PreTool, Matcher: "write", Command: "echo not here >&2; exit 2"}, "write", "refused by a hook, " + provenance + ": not here"},
-		"by Claude Code's name":     {plugin.Hook{Event: PreTool, Matcher: "Edit|Write", Command: "exit 2"}, "write", "refused by a hook, " + provenance + ": it gave no reason"},
+		"by Claude Code's name":     {plugin.Hook{Event: PreTool, Dialect: "claude-code", Matcher: "Edit|Write", Command: "exit 2"}, "write", "refused by a hook, " + provenance + ": it gave no reason"},
 		"a whole name only":         {plugin.Hook{Event: PreTool, Matcher: "Writ", Command: "exit 2"}, "write", "written"},
-		"edits by a patch":          {plugin.Hook{Event: PreTool, Matcher: "Edit", Command: "exit 2"}, "apply_patch", "refused by a hook, " + provenance + ": it gave no reason"},
+		"edits by a patch":          {plugin.Hook{Event: PreTool, Dialect: "codex", Matcher: "Edit", Command: "exit 2"}, "apply_patch", "refused by a hook, " + provenance + ": it gave no reason"},
 		"every tool":                {plugin.Hook{Event: PreTool, Matcher: "*", Command: "exit 2"}, "write", "refused by a hook, " + provenance + ": it gave no reason"},
 		"a bad matcher is none":     {plugin.Hook{Event: PreTool, Matcher: "(", Command: "exit 2"}, "write", "written"},
 		"another exit code doesn't": {plugin.Hook{Event: PreTool, Command: "exit 1"}, "write", "written"},
 		"too late":                  {plugin.Hook{Event: PreTool, Command: "sleep 60", Timeout: 1}, "write", "written"},
 		"a decision in JSON":        {plugin.Hook{Event: PreTool, Command: `echo '{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}}'`}, "write", "refused by a hook, " + provenance + ": no"},
 		"asks, and nobody is there": {plugin.Hook{Event: PreTool, Command: `echo '{"hookSpecificOutput": {"permissionDecision": "ask"}}'`}, "write", `refused: write "{\"path\":\"a.txt\"}" needs a person's permission and there is nobody to ask; do without it or say what is needed`},
-		"what it reads":             {plugin.Hook{Event: PreTool, Command: "cat >&2; exit 2"}, "write", "refused by a hook, " + provenance + `: {"session_id":"s1","cwd":"` + dir + `","hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":"` + filepath.Join(dir, "a.txt") + `","path":"a.txt"},"tool_use_id":"c1"}`},
+		"by Gemini CLI's name":      {plugin.Hook{Event: PreTool, Dialect: "gemini", Matcher: "write_file|replace", Command: "grep -q BeforeTool && exit 2"}, "write", "refused by a hook, " + provenance + ": it gave no reason"},
+		"not by another's":          {plugin.Hook{Event: PreTool, Matcher: "Write", Command: "exit 2"}, "write", "written"},
+		"a program":                 {plugin.Hook{Event: PreTool, Command: "sh", Args: []string{"-c", "echo ${PLUGIN_ROOT} >&2; exit 2"}}, "write", "refused by a hook, " + provenance + ": ROOT"},
+		"in our words":              {plugin.Hook{Event: PreTool, Command: `grep -q '"hook_event_name":"pre_tool","tool_name":"write"' && exit 2`}, "write", "refused by a hook, " + provenance + ": it gave no reason"},
+		"what it reads":             {plugin.Hook{Event: PreTool, Dialect: "claude-code", Command: "cat >&2; exit 2"}, "write", "refused by a hook, " + provenance + `: {"session_id":"s1","cwd":"` + dir + `","hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":"` + filepath.Join(dir, "a.txt") + `","path":"a.txt"},"tool_use_id":"c1"}`},
 		"its environment":           {plugin.Hook{Event: PreTool, Command: `echo "$PLUGIN_ROOT|$SOME_TOKEN|$(pwd)" >&2; exit 2`}, "write", "refused by a hook, " + provenance + ": ROOT||" + dir},
-		"after":                     {plugin.Hook{Event: PostTool, Matcher: "Write", Command: "grep -q '\"text\":\"written\"' && echo well written >&2 && exit 2"}, "write", "written\n\nA hook, " + provenance + ": well written"},
+		"after":                     {plugin.Hook{Event: PostTool, Matcher: "write", Command: "grep -q '\"text\":\"written\"' && echo well written >&2 && exit 2"}, "write", "written\n\nA hook, " + provenance + ": well written"},
 		"after, in JSON":            {plugin.Hook{Event: PostTool, Command: `echo '{"hookSpecificOutput": {"additionalContext": "look again"}}'`}, "write", "written\n\nA hook, " + provenance + ": look again"},
 		"after, plain words":        {plugin.Hook{Event: PostTool, Command: "echo nothing for the model"}, "write", "written"},
 		"another event":             {plugin.Hook{Event: Stop, Command: "exit 2"}, "write", "written"},
@@ -455,7 +459,7 @@ func TestUntrustedRunsNothing(t *testing.T) {
 	touch := "touch " + mark
 	p := withServer(t, reviewer(t, false), "good")
 	p.Plugin.Servers[0].Command, p.Plugin.Servers[0].Args = "/bin/sh", []string{"-c", touch}
-	for event := range eventNames {
+	for event := range claudeEvents {
 		p.Plugin.Hooks = append(p.Plugin.Hooks, plugin.Hook{Event: event, Command: touch})
 	}
 	p.Plugin.Formatters = []plugin.Formatter{{Name: "tidy", Value: []byte(`{"command": ["x"], "extensions": [".x"]}`)}}
@@ -468,7 +472,7 @@ func TestUntrustedRunsNothing(t *testing.T) {
 	if g := s.Guard(slog.New(slog.DiscardHandler)); g.Before != nil || g.After != nil {
 		t.Error("it guards calls")
 	}
-	for event := range eventNames {
+	for event := range claudeEvents {
 		if said := s.Said(t.Context(), whet.Session{Dir: t.TempDir()}, Event{Name: event}, slog.New(slog.DiscardHandler)); said != nil {
 			t.Errorf("%s: %q", event, said)
 		}
