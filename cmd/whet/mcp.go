@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,10 +17,11 @@ import (
 	"github.com/whet-dev/whet/cmd/whet/hookfirst"
 	"github.com/whet-dev/whet/host/mcp"
 	"github.com/whet-dev/whet/internal/state"
+	"github.com/whet-dev/whet/kit/packages"
 )
 
 func mcpCommand() *cobra.Command {
-	var dir, addr string
+	var dir, addr, server string
 	c := &cobra.Command{
 		Use:     "mcp",
 		Short:   "Serve the tools over the Model Context Protocol",
@@ -35,6 +38,9 @@ a new token is made and printed on standard error.`,
 			p, err := open(c, cmp.Or(dir, os.Getenv("CLAUDE_PROJECT_DIR")))
 			if err != nil {
 				return err
+			}
+			if server != "" {
+				return serveGuest(c, p, server)
 			}
 			s := &mcp.Server{
 				Kit: p.kit, Session: p.session("", ""), Stores: state.Memories(),
@@ -54,8 +60,22 @@ a new token is made and printed on standard error.`,
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", "", "project `directory` (default $CLAUDE_PROJECT_DIR or the working directory)")
+	c.Flags().StringVar(&server, "server", "", "serve the MCP server `PACKAGE/SERVER` of an enabled and trusted package instead")
 	c.Flags().StringVar(&addr, "http", "", "serve HTTP on this `address`, such as 127.0.0.1:8080; port 0 picks one")
+	c.MarkFlagsMutuallyExclusive("server", "http")
 	return c
+}
+
+// serveGuest stands between a host and a package's server.
+func serveGuest(c *cobra.Command, p *place, name string) error {
+	pkg, server, err := p.packages.Server(name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer cancel()
+	go untilOrphaned(ctx, cancel)
+	return packages.Serve(ctx, pkg, server, p.dir, os.Stdin, os.Stdout)
 }
 
 // noProject reports whether dir is where clients start servers that were told

@@ -90,8 +90,8 @@ func dial(t *testing.T) *shim {
 	outR, outW := io.Pipe()
 	s := &shim{t: t, in: inW, out: bufio.NewReader(outR), done: make(chan error, 1), started: make(chan struct{}, 1)}
 	stores := state.Memories()
-	srv := rpc.Server{Version: "1.2.3", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, h *rpc.Host) (*whet.Kit, func(string) whet.Store) {
-		return testKit(h, s.started), stores
+	srv := rpc.Server{Version: "1.2.3", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, h *rpc.Host) rpc.Offer {
+		return rpc.Offer{Kit: testKit(h, s.started), Store: stores}
 	}}
 	go func() { s.done <- srv.Serve(t.Context(), inR, outW); outW.Close() }()
 	t.Cleanup(func() { inW.Close(); <-s.done })
@@ -182,8 +182,8 @@ func TestHostTools(t *testing.T) {
 		for _, name := range []string{"grep", "apply_patch", "webfetch", "echo"} {
 			kit.Tools = append(kit.Tools, whet.New(name, "Do.", func(context.Context, *whet.Call, struct{}) (text, error) { return "", nil }))
 		}
-		srv := rpc.Server{Version: "1", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, _ *rpc.Host) (*whet.Kit, func(string) whet.Store) {
-			return kit, state.Memories()
+		srv := rpc.Server{Version: "1", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, _ *rpc.Host) rpc.Offer {
+			return rpc.Offer{Kit: kit, Store: state.Memories()}
 		}}
 		done := make(chan error, 1)
 		go func() { done <- srv.Serve(t.Context(), inR, outW) }()

@@ -26,6 +26,15 @@ function parse(text) {
   } catch {} // undefined
 }
 
+/** Adds to the host's configuration what isn't there yet: lists grow, a name that a person has used stays theirs. */
+function add(to, more, section = true) {
+  for (const [k, v] of Object.entries(more ?? {})) {
+    if (Array.isArray(v)) to[k] = [...new Set([...(to[k] ?? []), ...v])]
+    else if (to[k] === undefined) to[k] = v
+    else if (section && to[k]) add(to[k], v, false)
+  }
+}
+
 /** A child and the calls under way; it is started when needed, and again after it died. */
 class Link {
   starts = 0
@@ -34,7 +43,7 @@ class Link {
   asks = new Map() // callID → the host's own way to ask for permission
   injected = new Map() // sessionID → text for its prompts
   constructor(bin, hello, host) { Object.assign(this, { bin, hello, host }) }
-  ready() { // resolves to the tools
+  ready() { // resolves to the tools; then config is what packages add to the host's configuration
     if (this.live) return this.live.ready
     if (++this.starts > STARTS) return Promise.reject(new Error(`whet ended ${STARTS} times and is not started again`))
     const live = (this.live = { waiting: new Map(), last: 0 })
@@ -56,7 +65,11 @@ class Link {
       for (const line of lines) this.receive(live, line)
     })
     for (const h of [proc, proc.stdin, proc.stdout]) h.unref?.() // keeps no host alive
-    live.ready = this.send(live, "initialize", { protocol: PROTOCOL, ...this.hello }).then(({ tools }) => ((this.own = new Set(tools.map((t) => t.name))), tools))
+    live.ready = this.send(live, "initialize", { protocol: PROTOCOL, ...this.hello }).then(({ tools, config }) => {
+      this.config = config
+      this.own = new Set(tools.map((t) => t.name))
+      return tools
+    })
     live.ready.catch(() => {})
     return live.ready
   }
@@ -173,6 +186,9 @@ async function server(input, options) {
   return {
     async dispose() {
       if (--link.users === 0) links.delete(directory), link.close()
+    },
+    async config(config) {
+      add(config, link.config)
     },
     tool: Object.fromEntries(tools.map((t) => [t.name, {
       description: t.description,
