@@ -113,4 +113,3 @@ func roleFor(name, dir string) (agent.Role, error) {
 	}
 	return role, usageError{err}
 }
-

@@ -41,11 +41,9 @@ func (s Set) OpenCode(h Host) (map[string]any, error) {
 				commands[name] = openCodeCommand(p, k)
 			}
 		}
-		for _, x := range p.Plugin.Servers {
-			if id := p.Servers[x.Name]; p.Trusted && id != "" {
-				servers[id] = map[string]any{"type": "local", "command": append([]string{h.Exe}, Serving(p.ID, x.Name)...)}
-			}
-		}
+	}
+	for _, x := range s.Servers() {
+		servers[x.ID] = map[string]any{"type": "local", "command": append([]string{h.Exe}, Serving(x.Name)...)}
 	}
 	out := map[string]any{}
 	for section, members := range map[string]map[string]any{"agent": agents, "command": commands, "mcp": servers} {

@@ -512,3 +512,112 @@ func TestSchemas(t *testing.T) {
 		}
 	}
 }
+
+// A host that starts whet for a package's server has that server, wherever it
+// runs.
+func TestServe(t *testing.T) {
+	t.Setenv("LINT_KEY", "k1")
+	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return lintServer() }, nil)
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	local, remote := withServer(t, reviewer(t, true), "good"), reviewer(t, true)
+	remote.ID = "acme/remote"
+	remote.Plugin.Servers = []plugin.Server{{Name: "lint", Type: "streamable-http", URL: srv.URL}}
+	s := Set{local, remote}
+	for _, name := range []string{"acme/reviewer/lint", "acme/remote/lint"} {
+		p, server, err := s.Server(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inR, inW := io.Pipe()
+		outR, outW := io.Pipe()
+		done := make(chan error, 1)
+		go func() { done <- Serve(t.Context(), p, server, t.TempDir(), inR, outW) }()
+		client, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: outR, Writer: inW}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "check.text", Arguments: map[string]string{"text": "hello"}})
+		if err != nil || !strings.HasPrefix(textOf(r), "hello from ") {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		_ = client.Close()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Errorf("%s: it serves on when its host has gone", name)
+		}
+	}
+	local.Trusted = false
+	for name, want := range map[string]string{
+		"acme/reviewer/lint": "acme/reviewer/lint: no person has agreed to it yet; look at it and run: whet market trust acme/reviewer",
+		"acme/remote/other":  `package acme/remote has no MCP server "other"`,
+		"acme/none/lint":     "no package with the MCP server acme/none/lint is enabled here; see: whet market list",
+	} {
+		if _, _, err := (Set{local, remote}).Server(name); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+	}
+}
+
+// What OpenCode is given must not run anything, reach files outside the project
+// or take a person's rules away.
+func TestOpenCode(t *testing.T) {
+	p := withServer(t, reviewer(t, false), "good")
+	p.Plugin.Commands = []plugin.Command{{Text: plugin.Text{Name: "check", Body: "!`id` @~/.ssh/id @/etc/passwd @a/../../b @README.md $ARGUMENTS"}, Description: "Checks"}}
+	dir := filepath.Join(t.TempDir(), "texts")
+	s := Set{p}
+	got, err := s.OpenCode(Host{Exe: "/opt/whet", Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got["mcp"] != nil {
+		t.Errorf("an untrusted package has servers: %v", got["mcp"])
+	}
+	command := got["command"].(map[string]any)["reviewer.check"].(map[string]any)
+	if want := provenance + ":\n\n! `id` @ ~/.ssh/id @ /etc/passwd @ a/../../b @README.md $ARGUMENTS"; command["template"] != want {
+		t.Errorf("template:\n got %q\nwant %q", command["template"], want)
+	}
+	critic := got["agent"].(map[string]any)["critic"].(map[string]any)
+	rules := critic["permission"].(map[string]string)
+	for tool, want := range map[string]string{"bash": "deny", "edit": "deny", "webfetch": "deny", "task": "deny", "*_*": "deny", "read": "", "grep": "", "ast_grep_search": "allow", "external_directory": "ask"} {
+		if rules[tool] != want {
+			t.Errorf("critic: %s is %q, want %q", tool, rules[tool], want)
+		}
+	}
+	painter := got["agent"].(map[string]any)["painter"].(map[string]any)["permission"].(map[string]string)
+	if painter["edit"] != "" || painter["bash"] != "deny" || painter["ast_grep_replace"] != "ask" {
+		t.Errorf("painter: %v", painter)
+	}
+	instructions := got["instructions"].([]string)
+	if b, err := os.ReadFile(instructions[0]); err != nil || string(b) != provenance+":\n\nSay please.\n" {
+		t.Errorf("instructions %q, %v", b, err)
+	}
+	skill := filepath.Join(got["skills"].(map[string]any)["paths"].([]string)[0], "review", "SKILL.md")
+	want := "---\nname: review\ndescription: \"How to review (" + provenance + ")\"\n---\n" + provenance + ":\n\nRead references/style.md.\n\nFiles of this skill, below " + filepath.Join(p.Root, "skills", "review") + ": references/style.md\n"
+	if b, err := os.ReadFile(skill); err != nil || string(b) != want {
+		t.Errorf("the skill:\n got %q, %v\nwant %q", b, err, want)
+	}
+	old := filepath.Join(dir, "old")
+	write(t, old, "x", "")
+	past := time.Now().Add(-2 * textsFor)
+	if err := os.Chtimes(old, past, past); err != nil {
+		t.Fatal(err)
+	}
+	p.Plugin.Instructions[0].Body = "Say thanks."
+	if _, err = s.OpenCode(Host{Exe: "/opt/whet", Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(old); err == nil {
+		t.Error("what nobody reads any more is still there")
+	}
+	if _, err := os.Stat(instructions[0]); err != nil {
+		t.Errorf("what a running host reads is gone: %v", err)
+	}
+	if got, err := (Set{}).OpenCode(Host{Dir: dir}); err != nil || len(got) > 0 {
+		t.Errorf("without packages: %v, %v", got, err)
+	}
+}

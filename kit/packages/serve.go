@@ -17,11 +17,27 @@ import (
 	"github.com/whet-dev/whet/market/plugin"
 )
 
-// Serving are the arguments by which whet serves a package's MCP server. Hosts
+// Serving are the arguments by which whet serves a package's MCP server, named
+// PACKAGE/SERVER. Hosts
 // start it by them rather than by itself: the package's directory changes with
 // each version, its trust may be taken back, and no key of a person's has to
 // stand in a configuration.
-func Serving(id, server string) []string { return []string{"mcp", "--server", id + "/" + server} }
+func Serving(name string) []string { return []string{"mcp", "--server", name} }
+
+// A Served is a server that whet serves: by which id, and how [Serving] names it.
+type Served struct{ ID, Name string }
+
+// Servers lists the servers that may run.
+func (s Set) Servers() (all []Served) {
+	for _, p := range s {
+		for _, x := range p.Plugin.Servers {
+			if id := p.Servers[x.Name]; p.Trusted && id != "" {
+				all = append(all, Served{id, p.ID + "/" + x.Name})
+			}
+		}
+	}
+	return all
+}
 
 // Server finds what [Serving] names, of a package in force.
 func (s Set) Server(name string) (market.Package, plugin.Server, error) {
