@@ -11,6 +11,7 @@ import (
 	"github.com/whet-dev/whet/agent"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/kit"
+	"github.com/whet-dev/whet/kit/guards"
 	"github.com/whet-dev/whet/kit/packages"
 	"github.com/whet-dev/whet/market"
 )
@@ -29,7 +30,7 @@ func packagesOf(ctx context.Context, l *config.Loaded[kit.Config], dir, worktree
 	for _, n := range notes {
 		problems = append(problems, n.ID+": "+n.Code+": "+n.Text)
 	}
-	l.Config.Formatter, more = packages.Set(all).Formatters(l.Config.Formatter)
+	l.Config.Formatter, more = guards.Formatters(all, l.Config.Formatter)
 	return all, append(problems, more...)
 }
 

@@ -19,7 +19,6 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
-	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/market"
 	"github.com/whet-dev/whet/market/plugin"
 )
@@ -430,27 +429,6 @@ func TestSessionHooks(t *testing.T) {
 	}
 }
 
-func TestFormatters(t *testing.T) {
-	p := reviewer(t, true)
-	p.Plugin.Formatters = []plugin.Formatter{
-		{Name: "tidy", Value: []byte(`{"command": ["./bin/tidy", "--rules", "${PLUGIN_ROOT}/rules", "$FILE"], "extensions": [".tidy"]}`)},
-		{Name: "gofmt", Value: []byte(`{"command": ["evil"]}`)},
-		{Name: "empty", Value: []byte(`{}`)},
-	}
-	o := format.Options{Scope: "file", Use: map[string]format.Use{"tidy": {Extensions: []string{".td"}}, "mine": {Command: []string{"m"}}}}
-	got, problems := Set{p}.Formatters(o)
-	want := format.Options{Scope: "file", Use: map[string]format.Use{
-		"tidy": {Command: []string{filepath.Join(p.Root, "bin", "tidy"), "--rules", p.Root + "/rules", "$FILE"}, Extensions: []string{".td"}},
-		"mine": {Command: []string{"m"}},
-	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"acme/reviewer: formatter gofmt is left out: whet has one of that name", "acme/reviewer: formatter empty is left out: it has no command"}, problems); diff != "" {
-		t.Errorf("problems (-want +got)\n%s", diff)
-	}
-}
-
 // Whatever an untrusted package brings: nothing of it runs. It is given what it
 // would have if nobody had taken it out before.
 func TestUntrustedRunsNothing(t *testing.T) {
@@ -462,7 +440,6 @@ func TestUntrustedRunsNothing(t *testing.T) {
 	for event := range claudeEvents {
 		p.Plugin.Hooks = append(p.Plugin.Hooks, plugin.Hook{Event: event, Command: touch})
 	}
-	p.Plugin.Formatters = []plugin.Formatter{{Name: "tidy", Value: []byte(`{"command": ["x"], "extensions": [".x"]}`)}}
 	s := Set{p}
 	servers := s.Start(t.Context(), Starting{Dir: t.TempDir()})
 	defer servers.Close()
@@ -476,9 +453,6 @@ func TestUntrustedRunsNothing(t *testing.T) {
 		if said := s.Said(t.Context(), whet.Session{Dir: t.TempDir()}, Event{Name: event}, slog.New(slog.DiscardHandler)); said != nil {
 			t.Errorf("%s: %q", event, said)
 		}
-	}
-	if o, _ := s.Formatters(format.Options{}); o.Use != nil {
-		t.Errorf("it formats: %+v", o)
 	}
 	e := environ{p, t.TempDir(), os.Environ()}
 	if _, err := e.command(p.Plugin.Servers[0]); err == nil || !strings.Contains(err.Error(), "whet market trust acme/reviewer") {
