@@ -47,6 +47,9 @@ type Source struct {
 	Archive string `json:"archive,omitempty"` // digest
 	Format  string `json:"format"`
 	Commit  string `json:"commit,omitempty"`
+	// Upstream is the digest that an older single-file manifest has in the lock
+	// file of the program it was made for.
+	Upstream string `json:"upstream,omitempty"`
 }
 
 // A Signature is what was found when the package was installed.
