@@ -36,9 +36,9 @@ const (
 
 // An Error is why an action was not done. Nothing of it was.
 type Error struct {
-	Action string
-	Code   Code
-	Text   string
+	Action string `json:"-"`
+	Code   Code   `json:"code"`
+	Text   string `json:"text"`
 }
 
 func (e *Error) Error() string {
