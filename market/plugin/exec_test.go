@@ -229,7 +229,7 @@ func TestExec(t *testing.T) {
 		}
 		return plugin.Exec(tr).Digest() != digest
 	}
-	if changed("1.0.0", "1.0.1") || !changed("ACME_KEY", "OTHER_KEY") {
+	if changed(`"version":"1.0.0"`, `"version":"1.0.1"`) || !changed("ACME_KEY", "OTHER_KEY") {
 		t.Error("of the manifest only the settings count")
 	}
 	tr := archive(base...)
