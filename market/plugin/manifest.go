@@ -103,10 +103,11 @@ func (p *parser) fields(root value, version string) error {
 	if !ValidName(p.p.Name) {
 		return name.fail("want up to 64 of a-z, 0-9, - and ., beginning and ending with a letter or digit, without -- and .., not %q", cut(p.p.Name, 80))
 	}
-	for key, to := range map[string]*string{"version": &p.p.Version, "description": &p.p.Description, "homepage": &p.p.Homepage, "license": &p.p.License, "repository": new(string)} {
-		if *to, err = root.str(key); err != nil {
-			return err
-		}
+	if err := root.strs(
+		to{"version", &p.p.Version}, to{"description", &p.p.Description}, to{"homepage", &p.p.Homepage},
+		to{"license", &p.p.License}, to{"repository", new(string)},
+	); err != nil {
+		return err
 	}
 	if version != "1.0.0" {
 		if p.p.Title, err = root.str("displayName"); err != nil {

@@ -159,7 +159,8 @@ func (p *parser) stdio(s *Server, v value, own bool) (err error) {
 	if err := p.command(s.Command); err != nil {
 		return v.fail("command: %v", err)
 	}
-	for name, val := range s.Env {
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		val := s.Env[name]
 		if name == "PLUGIN_ROOT" || name == "PLUGIN_DATA" {
 			return v.fail("env: %s is set by whoever starts the server", name)
 		}
@@ -175,7 +176,7 @@ func (p *parser) stdio(s *Server, v value, own bool) (err error) {
 			return v.fail("cwd: %v", err)
 		}
 	}
-	return p.settled(v, own, append(slices.Collect(maps.Values(s.Env)), s.Args...))
+	return p.settled(v, own, append(slices.Sorted(maps.Values(s.Env)), s.Args...))
 }
 
 // command checks the one token that is run: a bare name, or a file of the
@@ -237,7 +238,8 @@ func (p *parser) remote(s *Server, v value, own bool) (err error) {
 		return v.fail("url: %v", err)
 	}
 	seen := map[string]bool{}
-	for name, val := range s.Headers {
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		val := s.Headers[name]
 		switch {
 		case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(val):
 			return v.fail("headers: %q or its value is no valid header", cut(name, 64))
@@ -246,7 +248,7 @@ func (p *parser) remote(s *Server, v value, own bool) (err error) {
 		}
 		seen[strings.ToLower(name)] = true
 	}
-	return p.settled(v, own, append(slices.Collect(maps.Values(s.Headers)), s.URL))
+	return p.settled(v, own, append(slices.Sorted(maps.Values(s.Headers)), s.URL))
 }
 
 // Endpoint checks the address of a remote server: https, or http to this
