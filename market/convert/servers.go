@@ -2,10 +2,10 @@ package convert
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/whet-dev/whet/internal/lazyregexp"
 	"github.com/whet-dev/whet/market/plugin"
 )
 
@@ -41,7 +41,7 @@ func (b *builder) serversOf(servers object, file string) {
 	}
 }
 
-var serverSlug = regexp.MustCompile(`[^\pL\pN ._/@-]+`)
+var serverSlug = lazyregexp.New(`[^\pL\pN ._/@-]+`)
 
 // server takes one server in whichever shape hosts give it.
 func (b *builder) server(name string, s object, file string) {
@@ -214,9 +214,9 @@ func (b *builder) remote(s object) (map[string]any, error) {
 }
 
 var (
-	shellVar = regexp.MustCompile(`\$\{(env:)?([A-Za-z_][A-Za-z0-9_]*)(:?-([^}]*))?\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
-	bareVar  = regexp.MustCompile(`^\$([A-Za-z_][A-Za-z0-9_]*)$`)
-	secret   = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth`)
+	shellVar = lazyregexp.New(`\$\{(env:)?([A-Za-z_][A-Za-z0-9_]*)(:?-([^}]*))?\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
+	bareVar  = lazyregexp.New(`^\$([A-Za-z_][A-Za-z0-9_]*)$`)
+	secret   = lazyregexp.New(`(?i)key|token|secret|passw|credential|auth`)
 )
 
 // settle makes settings of the variables in a value: the portable format
@@ -245,7 +245,7 @@ func (b *builder) settle(v string) string {
 	return v
 }
 
-var userConfig = regexp.MustCompile(`\$\{user_config\.([^}]*)\}`)
+var userConfig = lazyregexp.New(`\$\{user_config\.([^}]*)\}`)
 
 // envOf is the variable that a person may give a setting by.
 func (b *builder) envOf(setting string) string {

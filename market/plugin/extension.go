@@ -2,9 +2,10 @@ package plugin
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
 // extension reads what the manifest says under whet's namespace. What would
@@ -76,9 +77,9 @@ func requires(v value, key string) (r Requires, err error) {
 }
 
 // SettingName is what a setting may be called.
-var SettingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+var SettingName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // settings reads userConfig.
 func (p *parser) settings(v value) {

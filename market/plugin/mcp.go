@@ -6,12 +6,13 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
 // Servers is the portable file of MCP servers, and OwnServers whet's own: it
@@ -74,7 +75,7 @@ func (p *parser) serverFile(file string, data []byte, version string) error {
 	return nil
 }
 
-var serverName = regexp.MustCompile(`^[\pL\pN][\pL\pN ._/@-]{0,63}$`)
+var serverName = lazyregexp.New(`^[\pL\pN][\pL\pN ._/@-]{0,63}$`)
 
 func (p *parser) server(name string, v value, own bool) (s Server, err error) {
 	if !serverName.MatchString(name) {
@@ -272,7 +273,7 @@ func Endpoint(s string, own bool) error {
 	return nil
 }
 
-var placeholder = regexp.MustCompile(`\$\{user_config\.([^}]*)\}`)
+var placeholder = lazyregexp.New(`\$\{user_config\.([^}]*)\}`)
 
 // settled checks that the settings that a server of ours uses are declared.
 func (p *parser) settled(v value, own bool, texts []string) error {
