@@ -1,6 +1,7 @@
 package market_test
 
 import (
+	"archive/zip"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -720,4 +721,92 @@ func TestNotALocalPath(t *testing.T) {
 	w.pack("acme/x", "1.0.0", nil)
 	o, err = w.m.Install(t.Context(), "../packages/acme-x-1.0.00")
 	w.ok("Installed acme/x@1.0.0", o, err)
+}
+
+// While another process changes the store, a change gives up and a look doesn't
+// even wait.
+func TestBusy(t *testing.T) {
+	w := newWorld(t)
+	path := w.pack("acme/x", "1.0.0", skill("a", "1"))
+	w.install(path)
+	w.begin()
+	err := w.store().Change(t.Context(), func(*store.Tx) error {
+		o, err := w.m.Update(t.Context(), w.pack("acme/x", "2.0.0", nil))
+		w.fails(market.Busy, fmt.Sprintf("process %d is changing the store", os.Getpid()), o, err)
+		if o, err = w.m.Status(); err != nil || o.ReloadRequired != "false" {
+			t.Errorf("status: %s, %v", o.Text, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHostileArchive(t *testing.T) {
+	w := newWorld(t)
+	path := filepath.Join(w.home, "x.zip")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	for _, name := range []string{"plugin.json", "../../escaped"} {
+		if _, err := z.Create(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	o, err := w.m.Import(t.Context(), path)
+	w.fails(market.UnsafeArchive, "traversal", o, err)
+	if _, err := os.Lstat(w.store().Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the store was made: %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(w.home, "..", "escaped")); err == nil {
+		t.Error("a file escaped")
+	}
+}
+
+func TestCatalogue(t *testing.T) {
+	w := newWorld(t)
+	w.write("cat/.claude-plugin/marketplace.json", `{"name": "tools", "owner": {"name": "Acme"}, "plugins": [
+		{"name": "one", "source": "./plugins/one"},
+		{"name": "two", "source": "./plugins/two", "version": "1.2.0"},
+		{"name": "far", "source": {"source": "url", "url": "https://example.com/far.git"}},
+		{"name": "farther", "source": {"source": "git-subdir", "url": "https://example.com/x.git", "path": "y"}}]}`)
+	w.write("cat/plugins/one/commands/hi.md", "---\ndescription: Says hi\n---\nhi\n")
+	w.write("cat/plugins/two/skills/a/SKILL.md", "---\nname: a\ndescription: A\n---\ntext\n")
+	path := filepath.Join(w.home, "cat")
+	o, err := w.m.Import(t.Context(), path)
+	w.ok(path+" offers 4 plugins; choose one with ", o, err)
+	if o.Changed || strings.Count(o.Text, "remote-source-not-fetched") != 2 {
+		t.Errorf("got %s", o.Text)
+	}
+	o, err = w.m.Install(t.Context(), path)
+	w.fails(market.InvalidArguments, "is a catalogue", o, err)
+	o, err = w.m.Import(t.Context(), path+"#far")
+	w.fails(market.InvalidPackage, "remote-source-not-fetched", o, err)
+	o, err = w.m.Import(t.Context(), path+"#none")
+	w.fails(market.InvalidPackage, "no-such-plugin", o, err)
+	o, err = w.m.Import(t.Context(), path+"#two")
+	w.ok("Installed ", o, err)
+	if !strings.Contains(o.Text, "/two@1.2.0 from claude-plugin (") {
+		t.Errorf("got %s", o.Text)
+	}
+	o, err = w.m.Install(t.Context(), path+"#two")
+	w.fails(market.InvalidPackage, "use import", o, err)
+	o, err = w.m.ImportSome(t.Context(), path, nil)
+	w.ok("Installed ", o, err)
+	if strings.Count(o.Text, "remote-source-not-fetched") != 2 || strings.Count(o.Text, "Already installed") != 1 {
+		t.Errorf("got %s", o.Text)
+	}
+	o, err = w.m.ImportSome(t.Context(), path, []string{"one", "none"})
+	w.fails(market.NotFound, "none", o, err)
+	if o, err = w.m.ImportSome(t.Context(), path, []string{"far"}); err != nil || o.OK {
+		t.Errorf("a remote plugin by name: %s, %v", o.Text, err)
+	}
+	o, err = w.m.Verify(t.Context(), "")
+	w.ok("OK ", o, err)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/market/store"
 )
 
 // ToolName is what the tool is called.
@@ -160,8 +161,28 @@ func ask(ctx context.Context, s whet.Session, in toolIn) error {
 
 const liveName = "market-live"
 
-// Remember keeps what is in force as a session begins, so that the tool can say
-// later whether that has changed.
+// Begin notes what is in force as a session begins, so that the tool can say
+// later whether that has changed, and keeps those files until this process ends.
+func Begin(s whet.Session, w Where) error {
+	was, err := Snapshot(w)
+	if err != nil {
+		return err
+	}
+	if err := Remember(s, was); err != nil || len(was) == 0 {
+		return err
+	}
+	dir, err := store.Place(w.getenv)
+	if err != nil {
+		return err
+	}
+	pins := make([]store.Pin, len(was))
+	for i, l := range was {
+		pins[i] = store.Pin{ID: l.ID, Tree: l.Tree}
+	}
+	return (&store.Store{Dir: dir}).Pin(pins)
+}
+
+// Remember gives a session what was in force when it began.
 func Remember(s whet.Session, was []Live) error {
 	return whet.Update(s, liveName, func(v *[]Live) error {
 		if *v == nil {

@@ -62,7 +62,7 @@ func TestTool(t *testing.T) {
 		{w.session(), `{"action": "install", "path": "https://example.com/x.zip"}`, "marketplace install: not-a-local-path: "},
 		{w.session(), `{"action": "show", "package_id": "acme/x"}`, "# acme/x@1.0.0"},
 		{w.session(), `{"action": "verify"}`, "OK acme/x@1.0.0 "},
-		{w.session(), `{"action": "enable", "packageId": "acme/x", "scope": "user"}`, "Enabled acme/x (user)\n1 executable part stay"},
+		{w.session(), `{"action": "enable", "packageId": "acme/x", "scope": "user"}`, "Enabled acme/x (user)\n1 executable part stays"},
 		{w.session(), `{"action": "list"}`, "acme/x@1.0.0\tenabled(user)\tskill,hook!\tx"},
 		{w.session(), `{"action": "remove", "packageId": "acme/x"}`, "marketplace remove: referenced: "},
 		{w.session(), `{"action": "remove", "packageId": "acme/x", "force": true}`, "Removed acme/x (1 reference dropped; other projects not scanned)\n"},

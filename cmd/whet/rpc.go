@@ -11,6 +11,7 @@ import (
 	"github.com/whet-dev/whet/host/rpc"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit"
+	"github.com/whet-dev/whet/market"
 )
 
 func rpcCommand() *cobra.Command {
@@ -20,10 +21,24 @@ func rpcCommand() *cobra.Command {
 			log := hookfirst.Logger(c.ErrOrStderr())
 			stores := state.Memories()
 			setup := func(dir, worktree string, _ *rpc.Host) (*whet.Kit, func(string) whet.Store) {
-				return kit.New(config.Load[kit.Config](dir, worktree, os.Environ()), log), stores
+				return kit.New(config.Load[kit.Config](dir, worktree, os.Environ()), log), began(stores, kit.Where(dir, worktree))
 			}
 			s := rpc.Server{Version: version, Setup: setup, Log: log}
 			return s.Serve(c.Context(), os.Stdin, os.Stdout)
 		},
+	}
+}
+
+// began gives every session what of packages is in force now: the host reads
+// them when it starts.
+func began(stores func(string) whet.Store, w market.Where) func(string) whet.Store {
+	was, err := market.Snapshot(w)
+	if err != nil {
+		return stores
+	}
+	return func(id string) whet.Store {
+		s := stores(id)
+		_ = market.Remember(whet.Session{Store: s}, was) // only the marketplace's word on reloading needs it
+		return s
 	}
 }

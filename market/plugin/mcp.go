@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/net/http/httpguts"
-
 	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
@@ -74,6 +72,13 @@ func (p *parser) serverFile(file string, data []byte, version string) error {
 	}
 	return nil
 }
+
+// headerName and headerValue are RFC 9110's token and field value. Hooks link
+// this package, so that nothing here may bring the network along.
+var (
+	headerName  = lazyregexp.New("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+	headerValue = lazyregexp.New(`^[^\x00-\x08\x0a-\x1f\x7f]*$`)
+)
 
 var serverName = lazyregexp.New(`^[\pL\pN][\pL\pN ._/@-]{0,63}$`)
 
@@ -242,7 +247,7 @@ func (p *parser) remote(s *Server, v value, own bool) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		val := s.Headers[name]
 		switch {
-		case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(val):
+		case !headerName.MatchString(name) || !headerValue.MatchString(val):
 			return v.fail("headers: %q or its value is no valid header", cut(name, 64))
 		case seen[strings.ToLower(name)]:
 			return v.fail("headers: %s is there twice", name)
