@@ -120,8 +120,8 @@ func (b *builder) stdio(command string, args []string, s object) (map[string]any
 	}
 	env := map[string]string{}
 	for _, key := range []string{"env", "environment"} {
-		for name, v := range s.obj(key) {
-			env[name] = b.settle(roots.Replace(text(v)))
+		for _, name := range s.obj(key).keys() {
+			env[name] = b.settle(roots.Replace(text(s.obj(key)[name])))
 		}
 	}
 	for _, reserved := range []string{"PLUGIN_ROOT", "PLUGIN_DATA"} {
@@ -203,8 +203,8 @@ func (b *builder) remote(s object) (map[string]any, error) {
 	out := map[string]any{"type": kind, "url": address}
 	headers := map[string]string{}
 	for _, key := range []string{"headers", "http_headers"} {
-		for name, v := range s.obj(key) {
-			headers[name] = b.settle(text(v))
+		for _, name := range s.obj(key).keys() {
+			headers[name] = b.settle(text(s.obj(key)[name]))
 		}
 	}
 	if len(headers) > 0 {
