@@ -70,13 +70,13 @@ func (m *Market) candidate(r convert.Result, info source.Info) (*candidate, erro
 	c := &candidate{id: p.ID, tree: r.Tree, pkg: store.Package{
 		Version: p.Version, Versioned: p.Versioned, Tree: r.Tree.Digest(),
 		Title: p.Title, Description: p.Description, Bytes: r.Tree.Size(),
-		Source:     store.Source{Kind: info.Kind, Path: info.Path, Archive: info.Archive, Format: r.Format, Commit: info.Commit},
+		Source:     store.Source{Kind: info.Kind, Path: info.Path, Archive: info.Archive, Format: r.Format, Commit: info.Commit, Upstream: r.Upstream},
 		Components: components(p), Lint: lint(p), InstalledAt: time.Now().UTC().Truncate(time.Second),
 		Requires: store.Requires{Skills: p.Requires.Skills, MCP: p.Requires.MCP, Tools: p.Requires.Tools},
 	}}
 	c.pkg.Files = bytes.Count(r.Tree.Listing(), []byte("\n")) - 1
-	if exec := plugin.Exec(r.Tree); len(exec) > 0 {
-		c.pkg.Exec = exec.Digest()
+	if c.pkg.Components.Executable() > 0 {
+		c.pkg.Exec = plugin.Exec(r.Tree).Digest()
 	}
 	for _, n := range append(append(info.Notes, r.Notes...), p.Notes...) {
 		c.notes = append(c.notes, strings.TrimSpace(fmt.Sprintf("%s: %s %s", n.Code, n.File, n.Text)))

@@ -117,7 +117,7 @@ func (a activation) references(id string) (at []string) {
 
 // at returns where the layer mentions the package, as file:line.
 func (l layer) at(id string) string {
-	if o := l.origins[keyPath+id]; o.Line > 0 {
+	if o := l.origins[keyPath+id]; o.Line > 0 && filepath.IsAbs(l.Path) {
 		return fmt.Sprintf("%s:%d", l.Path, o.Line)
 	}
 	return l.Path

@@ -72,7 +72,8 @@ func (m *Market) activate(ctx context.Context, action, id, scope string, on bool
 	o.Changed = true
 	o.Text = fmt.Sprintf("%s%s %s (%s)", strings.ToUpper(action[:1]), word, id, file.scope)
 	if n := p.Components.Executable(); on && n > 0 && !s.trust.Has(id, p) {
-		o.Text += fmt.Sprintf("\n%s stay off until a person runs: whet market trust %s", plural(n, "executable part"), id)
+		stay := map[bool]string{true: "stays", false: "stay"}[n == 1]
+		o.Text += fmt.Sprintf("\n%s %s off until a person runs: whet market trust %s", plural(n, "executable part"), stay, id)
 	}
 	return m.finish(o), nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/whet-dev/whet/market/convert"
 	"github.com/whet-dev/whet/market/plugin"
 	"github.com/whet-dev/whet/market/source"
 	"github.com/whet-dev/whet/market/store"
@@ -34,9 +36,9 @@ const (
 
 // An Error is why an action was not done. Nothing of it was.
 type Error struct {
-	Action string
-	Code   Code
-	Text   string
+	Action string `json:"-"`
+	Code   Code   `json:"code"`
+	Text   string `json:"text"`
 }
 
 func (e *Error) Error() string {
@@ -53,6 +55,7 @@ func coded(action string, err error) error {
 		own  *Error
 		read *source.Error
 		bad  *plugin.Error
+		form *convert.Error
 		busy *store.BusyError
 	)
 	switch {
@@ -61,9 +64,19 @@ func coded(action string, err error) error {
 	case errors.As(err, &own):
 		return &Error{action, own.Code, own.Text}
 	case errors.As(err, &read):
-		return &Error{action, sourceCode(read), read.Error()}
+		code, text := sourceCode(read), read.Error()
+		if string(code) == read.Code {
+			text = strings.TrimPrefix(text, read.Code+": ")
+		}
+		return &Error{action, code, text}
 	case errors.As(err, &bad):
 		return &Error{action, InvalidPackage, bad.Error()}
+	case errors.As(err, &form):
+		text := form.Error()
+		if form.Code != string(InvalidPackage) {
+			text = form.Code + ": " + text
+		}
+		return &Error{action, InvalidPackage, text}
 	case errors.As(err, &busy):
 		return &Error{action, Busy, busy.Error() + "; try again when it is done"}
 	case errors.Is(err, store.ErrLockfile):

@@ -2,28 +2,23 @@ package market
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
-	"sync"
 	"unicode"
 
+	"github.com/whet-dev/whet/internal/lazyregexp"
 	"github.com/whet-dev/whet/market/plugin"
 )
 
 // lints are what a person should look at in a text that enters a prompt. They
 // never block: every one of them has honest uses.
-var lints = sync.OnceValue(func() []lintRule {
-	return []lintRule{
-		{"a comment that no reader of the page sees", regexp.MustCompile(`(?s)<!--.*?-->`)},
-		{"it tells the model to avoid or replace a tool", regexp.MustCompile(`(?i)\b(never|do not|don't|avoid|instead of|rather than|stop|disable|replace)\b[^.\n]{0,60}\b(bash|read|write|edit|grep|glob|webfetch|websearch|web_search|web_fetch|apply_patch|task|built-in tools?)\b`)},
-		{"a long run of encoded bytes", regexp.MustCompile(`[A-Za-z0-9+/=_-]{200,}`)},
-		{"an address on the network", regexp.MustCompile(`(?i)\b(https?|wss?|ftp)://[^\s)>"'` + "`" + `]+`)},
-	}
-})
-
-type lintRule struct {
+var lints = []struct {
 	what string
-	re   *regexp.Regexp
+	re   *lazyregexp.Regexp
+}{
+	{"a comment that no reader of the page sees", lazyregexp.New(`(?s)<!--.*?-->`)},
+	{"it tells the model to avoid or replace a tool", lazyregexp.New(`(?i)\b(never|do not|don't|avoid|instead of|rather than|stop|disable|replace)\b[^.\n]{0,60}\b(bash|read|write|edit|grep|glob|webfetch|websearch|web_search|web_fetch|apply_patch|task|built-in tools?)\b`)},
+	{"a long run of encoded bytes", lazyregexp.New(`[A-Za-z0-9+/=_-]{200,}`)},
+	{"an address on the network", lazyregexp.New(`(?i)\b(https?|wss?|ftp)://[^\s)>"'` + "`" + `]+`)},
 }
 
 const maxLints = 20
@@ -35,8 +30,8 @@ func lint(p *plugin.Plugin) (found []string) {
 		if n := count(t.Body, hidden); n > 0 {
 			found = append(found, fmt.Sprintf("%s: %s that can't be seen", t.File, plural(n, "character")))
 		}
-		for _, l := range lints() {
-			hit := l.re.FindString(t.Body)
+		for _, l := range lints {
+			hit := l.re.Get().FindString(t.Body)
 			if hit == "" {
 				continue
 			}

@@ -256,8 +256,11 @@ func (d *Detail) text(content bool) string {
 	}
 	if len(d.Programs) > 0 {
 		state := "off until a person runs: whet market trust " + d.ID
-		if d.Trusted {
+		switch {
+		case d.Trusted:
 			state = "trusted"
+		case d.Components.Executable() == 0:
+			state = "only if an agent calls it"
 		}
 		line("\n## Would run (%s)\n", state)
 		for _, p := range d.Programs {

@@ -71,9 +71,8 @@ func (m *Market) statusText(s *state, o Outcome) string {
 		fmt.Fprintln(&b, strings.TrimRight(printable(fmt.Sprintf(format, a...)), " "))
 	}
 	section := func(name string, n int) {
-		line("\n%s:", name)
-		if n == 0 {
-			line("  none")
+		if n > 0 {
+			line("%s:", name)
 		}
 	}
 	var files []string
@@ -86,6 +85,10 @@ func (m *Market) statusText(s *state, o Outcome) string {
 	line("reload_required: %s", o.ReloadRequired)
 	for _, n := range o.Notes {
 		line("note: %s", n)
+	}
+	line("")
+	if len(o.Packages) == 0 && len(o.Diagnostics) == 0 {
+		line(nothing)
 	}
 	section("installed", len(o.Packages))
 	for _, p := range o.Packages {

@@ -8,7 +8,11 @@ import (
 	"time"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/market/store"
 )
+
+// ToolName is what the tool is called.
+const ToolName = "marketplace"
 
 const toolDoc = `Local packages of agents, skills and more
 Installs packages from a directory or an archive on this machine; nothing is ever fetched. Actions and what they take:
@@ -31,7 +35,7 @@ const ToolWait = 10 * time.Second
 // Tool returns the tool for an orchestrator. The marketplace is that of a
 // project, as open returns it.
 func Tool(open func(dir, worktree string) Market) whet.Tool {
-	return whet.New("marketplace", toolDoc, func(ctx context.Context, c *whet.Call, in toolIn) (Outcome, error) {
+	return whet.New(ToolName, toolDoc, func(ctx context.Context, c *whet.Call, in toolIn) (Outcome, error) {
 		o, err := call(ctx, c, in, open)
 		if e, ok := coded(in.Action, err).(*Error); ok {
 			o = Outcome{Action: in.Action, Error: e, Text: e.Error()}
@@ -95,7 +99,7 @@ func (m *Market) run(ctx context.Context, in toolIn) (Outcome, error) {
 func orchestrator(s whet.Session) error {
 	switch {
 	case s.Agent != "" && s.Agent != "orchestrator":
-		return errorf(NotOrchestrator, "only the orchestrator manages packages, and you are the %s; report what is needed", s.Agent)
+		return errorf(NotOrchestrator, "only the orchestrator manages packages, and you are the %s; report what is needed, a person can use: whet market", s.Agent)
 	case s.Agent == "" || s.ID == "":
 		return errorf(NotOrchestrator, "only an orchestrator's session manages packages, and this call names none; a person can use: whet market")
 	}
@@ -149,7 +153,7 @@ func ask(ctx context.Context, s whet.Session, in toolIn) error {
 	if s.Ask == nil || slices.Contains([]string{"list", "show", "verify", "status"}, in.Action) {
 		return nil
 	}
-	if err := s.Ask(ctx, whet.Permission{Action: "marketplace", Subject: in.Action + " " + in.Path + in.ID}); err != nil {
+	if err := s.Ask(ctx, whet.Permission{Action: ToolName, Subject: in.Action + " " + in.Path + in.ID}); err != nil {
 		return errorf(Denied, "%v", err)
 	}
 	return nil
@@ -157,8 +161,28 @@ func ask(ctx context.Context, s whet.Session, in toolIn) error {
 
 const liveName = "market-live"
 
-// Remember keeps what is in force as a session begins, so that the tool can say
-// later whether that has changed.
+// Begin notes what is in force as a session begins, so that the tool can say
+// later whether that has changed, and keeps those files until this process ends.
+func Begin(s whet.Session, w Where) error {
+	was, err := Snapshot(w)
+	if err != nil {
+		return err
+	}
+	if err := Remember(s, was); err != nil || len(was) == 0 {
+		return err
+	}
+	dir, err := store.Place(w.getenv)
+	if err != nil {
+		return err
+	}
+	pins := make([]store.Pin, len(was))
+	for i, l := range was {
+		pins[i] = store.Pin{ID: l.ID, Tree: l.Tree}
+	}
+	return (&store.Store{Dir: dir}).Pin(pins)
+}
+
+// Remember gives a session what was in force when it began.
 func Remember(s whet.Session, was []Live) error {
 	return whet.Update(s, liveName, func(v *[]Live) error {
 		if *v == nil {

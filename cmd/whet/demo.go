@@ -23,6 +23,7 @@ import (
 	"github.com/whet-dev/whet/internal/scriptmodel"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit"
+	"github.com/whet-dev/whet/market"
 )
 
 // A demoStep shows one thing that whet does. Each step is a conversation of
@@ -128,7 +129,7 @@ func demo(ctx context.Context, w io.Writer, colour bool, steps []demoStep) error
 		dir: dir, w: w, p: p,
 		model: agent.Endpoint{Provider: "scripted", Model: "model", BaseURL: model.URL + "/v1", Idle: 30 * time.Second}.Open(),
 		// Not the person's configuration: the demo shows what whet does by itself.
-		kit: kit.New(&config.Loaded[kit.Config]{}, hookfirst.Logger(io.Discard)),
+		kit: demoKit(),
 	}
 	wrong := 0
 	for i, s := range steps {
@@ -150,6 +151,22 @@ func demo(ctx context.Context, w io.Writer, colour bool, steps []demoStep) error
 	}
 	fmt.Fprintf(w, "\nAll %d steps had the right outcome.\nNext: whet run --help to let a real model work, whet mcp and whet hook to sharpen your own agent.\n", len(steps))
 	return nil
+}
+
+// demoKit is the kit as it comes, with a marketplace of the demo's own.
+func demoKit() *whet.Kit {
+	k := kit.New(&config.Loaded[kit.Config]{}, hookfirst.Logger(io.Discard))
+	own := market.Tool(func(dir, worktree string) market.Market {
+		m := kit.Market(dir, worktree)
+		m.Environ = []string{"HOME=" + filepath.Join(dir, ".home")}
+		return m
+	})
+	for i, t := range k.Tools {
+		if t.Name == own.Name {
+			k.Tools[i] = own
+		}
+	}
+	return k
 }
 
 type demonstration struct {
@@ -175,7 +192,7 @@ func (d demonstration) step(ctx context.Context, n int, s demoStep) error {
 	var err error
 	r.out, err = agent.Run(ctx, agent.Options{
 		Model: d.model, Kit: d.kit,
-		Session: whet.Session{Host: "whet", Dir: d.dir, Store: state.Memory()},
+		Session: whet.Session{ID: "demo", Host: "whet", Dir: d.dir, Store: state.Memory()},
 		Prompt:  fmt.Sprintf("[[script:step-%d]] %s", n, s.title),
 		Event: func(e agent.Event) {
 			switch e.Type {

@@ -9,19 +9,22 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/cmd/whet/hookfirst"
 	"github.com/whet-dev/whet/host/mcp"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit/packages"
+	"github.com/whet-dev/whet/market"
 )
 
 func mcpCommand() *cobra.Command {
-	var dir, addr, server string
+	var dir, addr, role, server string
 	c := &cobra.Command{
 		Use:     "mcp",
 		Short:   "Serve the tools over the Model Context Protocol",
@@ -42,8 +45,11 @@ a new token is made and printed on standard error.`,
 			if server != "" {
 				return serveGuest(c, p, server)
 			}
+			if role = cmp.Or(role, os.Getenv("WHET_ROLE")); role != orchestrator {
+				p.kit.Tools = slices.DeleteFunc(p.kit.Tools, func(t whet.Tool) bool { return t.Name == market.ToolName })
+			}
 			s := &mcp.Server{
-				Kit: p.kit, Session: p.session("", ""), Stores: state.Memories(),
+				Kit: p.kit, Session: p.session("", role), Stores: state.Memories(),
 				Version: version, Log: hookfirst.Logger(c.ErrOrStderr()),
 			}
 			s.Session.Host, s.Session.ID = "mcp", rand.Text()
@@ -61,6 +67,7 @@ a new token is made and printed on standard error.`,
 	}
 	c.Flags().StringVar(&dir, "dir", "", "project `directory` (default $CLAUDE_PROJECT_DIR or the working directory)")
 	c.Flags().StringVar(&server, "server", "", "serve the MCP server `PACKAGE/SERVER` of an enabled and trusted package instead")
+	c.Flags().StringVar(&role, "role", "", "serve the `agent` of this name; the orchestrator alone gets the tool marketplace (default $WHET_ROLE)")
 	c.Flags().StringVar(&addr, "http", "", "serve HTTP on this `address`, such as 127.0.0.1:8080; port 0 picks one")
 	c.MarkFlagsMutuallyExclusive("server", "http")
 	return c
@@ -77,6 +84,9 @@ func serveGuest(c *cobra.Command, p *place, name string) error {
 	go untilOrphaned(ctx, cancel)
 	return packages.Serve(ctx, pkg, server, p.dir, os.Stdin, os.Stdout)
 }
+
+// orchestrator is the role that manages packages and hands out tasks.
+const orchestrator = "orchestrator"
 
 // noProject reports whether dir is where clients start servers that were told
 // no project: letting a model loose there would be too much.

@@ -13,6 +13,7 @@ import (
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit"
 	"github.com/whet-dev/whet/kit/packages"
+	"github.com/whet-dev/whet/market"
 )
 
 // openCode is what packages add to the configuration of OpenCode.
@@ -40,7 +41,7 @@ func rpcCommand() *cobra.Command {
 			setup := func(dir, worktree string, _ *rpc.Host) rpc.Offer {
 				l := config.Load[kit.Config](dir, worktree, os.Environ())
 				set, problems := packagesOf(c.Context(), l, dir, worktree)
-				o := rpc.Offer{Kit: kit.New(l, log), Store: stores}
+				o := rpc.Offer{Kit: kit.New(l, log), Store: began(stores, kit.Where(dir, worktree))}
 				o.Kit.Guards = append([]whet.Guard{set.Guard(log)}, o.Kit.Guards...)
 				var err error
 				if o.Config, err = openCode(set); err != nil {
@@ -54,5 +55,19 @@ func rpcCommand() *cobra.Command {
 			s := rpc.Server{Version: version, Setup: setup, Log: log}
 			return s.Serve(c.Context(), os.Stdin, os.Stdout)
 		},
+	}
+}
+
+// began gives every session what of packages is in force now: the host reads
+// them when it starts.
+func began(stores func(string) whet.Store, w market.Where) func(string) whet.Store {
+	was, err := market.Snapshot(w)
+	if err != nil {
+		return stores
+	}
+	return func(id string) whet.Store {
+		s := stores(id)
+		_ = market.Remember(whet.Session{Store: s}, was) // only the marketplace's word on reloading needs it
+		return s
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/kit"
+	"github.com/whet-dev/whet/market"
 	"github.com/whet-dev/whet/task/client"
 )
 
@@ -128,6 +130,7 @@ func runAgent(c *cobra.Command, o runFlags, args []string) error {
 	if err := client.Say(s, said); err != nil {
 		return err
 	}
+	_ = market.Begin(s, kit.Where(p.dir, p.worktree)) // only the marketplace's word on reloading needs it
 	show, answer := display(c, o.json)
 	options := agent.Options{
 		Model: endpoint.Open(), Kit: p.kit, Session: s, Role: role, Disabled: p.config.Config.Tools.Disabled,

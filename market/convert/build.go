@@ -152,13 +152,12 @@ func (b *builder) build() (tree.Tree, error) {
 
 // pluginName is the name in the form that the format wants.
 func (b *builder) pluginName() string {
-	name := slug(b.name, '-', "._-")
+	name := strings.ReplaceAll(slug(b.name, '-', "._-"), "_", "-")
 	for _, twice := range []string{"--", ".."} {
 		for strings.Contains(name, twice) {
 			name = strings.ReplaceAll(name, twice, twice[:1])
 		}
 	}
-	name = strings.ReplaceAll(name, "_", "-")
 	if len(name) > 64 {
 		name = name[:64]
 	}

@@ -73,7 +73,7 @@ func entry(o object) object {
 // sniffPlugin is sniff for a part of a catalogue, which is no catalogue itself.
 func sniffPlugin(t tree.Tree) (format, file string) {
 	inner := slices.DeleteFunc(slices.Clone(t), func(f tree.File) bool { return path.Base(f.Name) == "marketplace.json" })
-	if format, file = sniff(inner); format == "" {
+	if format, file = sniff(inner); format == "" || format == "agent-skills" {
 		return "claude-plugin", "" // the catalogue's entry is the manifest
 	}
 	return format, file

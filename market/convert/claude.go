@@ -27,15 +27,12 @@ func (b *builder) claude(format, file string, entry object) error {
 	only := entry != nil && entry["strict"] == false
 	b.claudeSkills(m, entry, only)
 	if format != "codex-plugin" {
-		for key, take := range map[string]func(string){"agents": b.agentsIn, "commands": b.commandsIn} {
-			b.each(key, only, take, m, entry)
-		}
+		b.each("agents", only, b.agentsIn, m, entry)
+		b.each("commands", only, b.commandsIn, m, entry)
 	}
 	for _, o := range []object{m, entry} {
-		b.claudeServers(format, o)
-		if err := b.claudeHooks(format, o); err != nil {
-			return err
-		}
+		b.claudeServers(o)
+		b.claudeHooks(format, o)
 	}
 	if len(b.servers)+len(b.own) == 0 {
 		for _, name := range []string{".mcp.json", "mcp.json"} {
@@ -95,7 +92,7 @@ func (b *builder) claudeSkills(m, entry object, only bool) {
 	}
 }
 
-func (b *builder) claudeServers(format string, o object) {
+func (b *builder) claudeServers(o object) {
 	switch v := o["mcpServers"].(type) {
 	case map[string]any:
 		b.serversOf(object(v), "the manifest")
@@ -108,7 +105,7 @@ func (b *builder) claudeServers(format string, o object) {
 	}
 }
 
-func (b *builder) claudeHooks(format string, o object) error {
+func (b *builder) claudeHooks(format string, o object) {
 	switch v := o["hooks"].(type) {
 	case map[string]any:
 		inner := object(v)
@@ -123,7 +120,6 @@ func (b *builder) claudeHooks(format string, o object) error {
 			}
 		}
 	}
-	return nil
 }
 
 // dialect is the wire format of a host's hooks.

@@ -178,7 +178,7 @@ func native(t tree.Tree, file string) (Result, error) {
 	if _, err := plugin.Parse(t); err != nil {
 		return Result{}, err
 	}
-	b := newBuilder(t, "")
+	b := &builder{in: t, said: map[string]bool{}}
 	b.others(file)
 	return Result{Tree: t, Format: Native, Notes: b.notes}, nil
 }

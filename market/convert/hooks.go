@@ -4,6 +4,8 @@ import (
 	"math"
 	"regexp"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
 // events are whet's names of other hosts' events.
@@ -118,7 +120,7 @@ func (b *builder) hook(event string, group, h object, file, dialect string) {
 	b.hooks[event] = append(b.hooks[event], out)
 }
 
-var simpleMatcher = regexp.MustCompile(`^[A-Za-z0-9_|, -]+$`)
+var simpleMatcher = lazyregexp.New(`^[A-Za-z0-9_|, -]+$`)
 
 // matcherOf is a matcher of other hosts, by whet's names and over whole names:
 // a list of names, or a regular expression that may match anywhere.

@@ -2,10 +2,10 @@ package convert
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/whet-dev/whet/internal/lazyregexp"
 	"github.com/whet-dev/whet/market/plugin"
 )
 
@@ -41,7 +41,7 @@ func (b *builder) serversOf(servers object, file string) {
 	}
 }
 
-var serverSlug = regexp.MustCompile(`[^\pL\pN ._/@-]+`)
+var serverSlug = lazyregexp.New(`[^\pL\pN ._/@-]+`)
 
 // server takes one server in whichever shape hosts give it.
 func (b *builder) server(name string, s object, file string) {
@@ -120,8 +120,8 @@ func (b *builder) stdio(command string, args []string, s object) (map[string]any
 	}
 	env := map[string]string{}
 	for _, key := range []string{"env", "environment"} {
-		for name, v := range s.obj(key) {
-			env[name] = b.settle(roots.Replace(text(v)))
+		for _, name := range s.obj(key).keys() {
+			env[name] = b.settle(roots.Replace(text(s.obj(key)[name])))
 		}
 	}
 	for _, reserved := range []string{"PLUGIN_ROOT", "PLUGIN_DATA"} {
@@ -203,8 +203,8 @@ func (b *builder) remote(s object) (map[string]any, error) {
 	out := map[string]any{"type": kind, "url": address}
 	headers := map[string]string{}
 	for _, key := range []string{"headers", "http_headers"} {
-		for name, v := range s.obj(key) {
-			headers[name] = b.settle(text(v))
+		for _, name := range s.obj(key).keys() {
+			headers[name] = b.settle(text(s.obj(key)[name]))
 		}
 	}
 	if len(headers) > 0 {
@@ -214,9 +214,9 @@ func (b *builder) remote(s object) (map[string]any, error) {
 }
 
 var (
-	shellVar = regexp.MustCompile(`\$\{(env:)?([A-Za-z_][A-Za-z0-9_]*)(:?-([^}]*))?\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
-	bareVar  = regexp.MustCompile(`^\$([A-Za-z_][A-Za-z0-9_]*)$`)
-	secret   = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth`)
+	shellVar = lazyregexp.New(`\$\{(env:)?([A-Za-z_][A-Za-z0-9_]*)(:?-([^}]*))?\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
+	bareVar  = lazyregexp.New(`^\$([A-Za-z_][A-Za-z0-9_]*)$`)
+	secret   = lazyregexp.New(`(?i)key|token|secret|passw|credential|auth`)
 )
 
 // settle makes settings of the variables in a value: the portable format
@@ -245,7 +245,7 @@ func (b *builder) settle(v string) string {
 	return v
 }
 
-var userConfig = regexp.MustCompile(`\$\{user_config\.([^}]*)\}`)
+var userConfig = lazyregexp.New(`\$\{user_config\.([^}]*)\}`)
 
 // envOf is the variable that a person may give a setting by.
 func (b *builder) envOf(setting string) string {

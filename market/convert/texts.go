@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/whet-dev/whet/internal/lazyregexp"
 	"github.com/whet-dev/whet/market/plugin"
 	"github.com/whet-dev/whet/market/tree"
 )
@@ -237,7 +237,7 @@ func cut(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
-var agentStart = regexp.MustCompile(`^[^a-z]+`)
+var agentStart = lazyregexp.New(`^[^a-z]+`)
 
 // agent takes one agent.
 func (b *builder) agent(name string, f tree.File) {

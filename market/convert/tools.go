@@ -2,12 +2,13 @@ package convert
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
-var number = regexp.MustCompile(`^-?\d{1,9}(\.\d{1,9})?$`)
+var number = lazyregexp.New(`^-?\d{1,9}(\.\d{1,9})?$`)
 
 // toolNames are whet's names of other agents' tools, in lower case without
 // underscores. An agent's tools are given by them.

@@ -2,9 +2,10 @@ package plugin
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
 // extension reads what the manifest says under whet's namespace. What would
@@ -60,12 +61,15 @@ func requires(v value, key string) (r Requires, err error) {
 	if r.Whet, err = x.str("whet"); err != nil {
 		return r, err
 	}
-	for name, to := range map[string]*[]string{"skills": &r.Skills, "mcp": &r.MCP, "tools": &r.Tools} {
-		if *to, err = x.list(name); err != nil {
+	for _, f := range []struct {
+		name string
+		to   *[]string
+	}{{"skills", &r.Skills}, {"mcp", &r.MCP}, {"tools", &r.Tools}} {
+		if *f.to, err = x.list(f.name); err != nil {
 			return r, err
 		}
-		if len(*to) > maxList {
-			field, _ := x.get(name)
+		if len(*f.to) > maxList {
+			field, _ := x.get(f.name)
 			return r, field.fail("more than %d names", maxList)
 		}
 	}
@@ -73,9 +77,9 @@ func requires(v value, key string) (r Requires, err error) {
 }
 
 // SettingName is what a setting may be called.
-var SettingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+var SettingName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // settings reads userConfig.
 func (p *parser) settings(v value) {
@@ -107,15 +111,14 @@ func setting(name string, v value) (s Setting, err error) {
 		return s, err
 	}
 	s.Name = name
-	for key, to := range map[string]*string{"title": &s.Title, "type": &s.Type, "default": &s.Default, "env": &s.Env} {
-		if *to, err = v.str(key); err != nil {
-			return s, err
-		}
+	if err := v.strs(to{"title", &s.Title}, to{"type", &s.Type}, to{"default", &s.Default}, to{"env", &s.Env}); err != nil {
+		return s, err
 	}
-	for key, to := range map[string]*bool{"sensitive": &s.Sensitive, "required": &s.Required} {
-		if *to, err = v.boolean(key); err != nil {
-			return s, err
-		}
+	if s.Sensitive, err = v.boolean("sensitive"); err != nil {
+		return s, err
+	}
+	if s.Required, err = v.boolean("required"); err != nil {
+		return s, err
 	}
 	if s.Type == "" {
 		s.Type = "string"

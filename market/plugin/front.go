@@ -2,12 +2,13 @@ package plugin
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
 // maxFront is more than any front matter needs.
@@ -64,7 +65,7 @@ func parseYAML(raw string) (head map[string]any, ok bool) {
 	return head, true
 }
 
-var frontLine = regexp.MustCompile(`^([A-Za-z_][\w-]*)\s*:(?:\s+(.*)|\s*)$`)
+var frontLine = lazyregexp.New(`^([A-Za-z_][\w-]*)\s*:(?:\s+(.*)|\s*)$`)
 
 // parseLines reads "key: rest of the line"; what is indented below belongs to
 // the key, and so do list items.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -108,6 +110,21 @@ func (v value) str(key string) (string, error) {
 	return x.text()
 }
 
+// A to is where the optional string at key goes.
+type to struct {
+	key string
+	at  *string
+}
+
+func (v value) strs(fields ...to) (err error) {
+	for _, f := range fields {
+		if *f.at, err = v.str(f.key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // boolean is the optional truth value at key.
 func (v value) boolean(key string) (bool, error) {
 	x, ok := v.get(key)
@@ -153,7 +170,7 @@ func (v value) stringMap(key string) (map[string]string, error) {
 		return nil, err
 	}
 	out := map[string]string{}
-	for k := range m {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
 		member, _ := x.get(k)
 		if out[k], err = member.text(); err != nil {
 			return nil, err

@@ -3,9 +3,10 @@ package plugin
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
 // schemas are the versions of the Agent Plugin format that are known, each with
@@ -35,9 +36,9 @@ func schemaVersion(file, id string) string {
 }
 
 var (
-	pluginName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
-	semver     = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
-	packageID  = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}/[a-z0-9][a-z0-9._-]{0,63}$`)
+	pluginName = lazyregexp.New(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+	semver     = lazyregexp.New(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
+	packageID  = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,63}/[a-z0-9][a-z0-9._-]{0,63}$`)
 )
 
 // ValidName reports whether s may be the name in a manifest.
@@ -103,10 +104,11 @@ func (p *parser) fields(root value, version string) error {
 	if !ValidName(p.p.Name) {
 		return name.fail("want up to 64 of a-z, 0-9, - and ., beginning and ending with a letter or digit, without -- and .., not %q", cut(p.p.Name, 80))
 	}
-	for key, to := range map[string]*string{"version": &p.p.Version, "description": &p.p.Description, "homepage": &p.p.Homepage, "license": &p.p.License, "repository": new(string)} {
-		if *to, err = root.str(key); err != nil {
-			return err
-		}
+	if err := root.strs(
+		to{"version", &p.p.Version}, to{"description", &p.p.Description}, to{"homepage", &p.p.Homepage},
+		to{"license", &p.p.License}, to{"repository", new(string)},
+	); err != nil {
+		return err
 	}
 	if version != "1.0.0" {
 		if p.p.Title, err = root.str("displayName"); err != nil {

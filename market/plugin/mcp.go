@@ -6,12 +6,11 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
-	"golang.org/x/net/http/httpguts"
+	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
 // Servers is the portable file of MCP servers, and OwnServers whet's own: it
@@ -74,7 +73,14 @@ func (p *parser) serverFile(file string, data []byte, version string) error {
 	return nil
 }
 
-var serverName = regexp.MustCompile(`^[\pL\pN][\pL\pN ._/@-]{0,63}$`)
+// headerName and headerValue are RFC 9110's token and field value. Hooks link
+// this package, so that nothing here may bring the network along.
+var (
+	headerName  = lazyregexp.New("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+	headerValue = lazyregexp.New(`^[^\x00-\x08\x0a-\x1f\x7f]*$`)
+)
+
+var serverName = lazyregexp.New(`^[\pL\pN][\pL\pN ._/@-]{0,63}$`)
 
 func (p *parser) server(name string, v value, own bool) (s Server, err error) {
 	if !serverName.MatchString(name) {
@@ -159,7 +165,8 @@ func (p *parser) stdio(s *Server, v value, own bool) (err error) {
 	if err := p.command(s.Command); err != nil {
 		return v.fail("command: %v", err)
 	}
-	for name, val := range s.Env {
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		val := s.Env[name]
 		if name == "PLUGIN_ROOT" || name == "PLUGIN_DATA" {
 			return v.fail("env: %s is set by whoever starts the server", name)
 		}
@@ -175,7 +182,7 @@ func (p *parser) stdio(s *Server, v value, own bool) (err error) {
 			return v.fail("cwd: %v", err)
 		}
 	}
-	return p.settled(v, own, append(slices.Collect(maps.Values(s.Env)), s.Args...))
+	return p.settled(v, own, append(slices.Sorted(maps.Values(s.Env)), s.Args...))
 }
 
 // command checks the one token that is run: a bare name, or a file of the
@@ -237,16 +244,17 @@ func (p *parser) remote(s *Server, v value, own bool) (err error) {
 		return v.fail("url: %v", err)
 	}
 	seen := map[string]bool{}
-	for name, val := range s.Headers {
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		val := s.Headers[name]
 		switch {
-		case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(val):
+		case !headerName.MatchString(name) || !headerValue.MatchString(val):
 			return v.fail("headers: %q or its value is no valid header", cut(name, 64))
 		case seen[strings.ToLower(name)]:
 			return v.fail("headers: %s is there twice", name)
 		}
 		seen[strings.ToLower(name)] = true
 	}
-	return p.settled(v, own, append(slices.Collect(maps.Values(s.Headers)), s.URL))
+	return p.settled(v, own, append(slices.Sorted(maps.Values(s.Headers)), s.URL))
 }
 
 // Endpoint checks the address of a remote server: https, or http to this
@@ -270,7 +278,7 @@ func Endpoint(s string, own bool) error {
 	return nil
 }
 
-var placeholder = regexp.MustCompile(`\$\{user_config\.([^}]*)\}`)
+var placeholder = lazyregexp.New(`\$\{user_config\.([^}]*)\}`)
 
 // settled checks that the settings that a server of ours uses are declared.
 func (p *parser) settled(v value, own bool, texts []string) error {

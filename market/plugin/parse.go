@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/whet-dev/whet/internal/lazyregexp"
 	"github.com/whet-dev/whet/market/tree"
 )
 
@@ -84,7 +84,7 @@ func module(name string) bool {
 	return strings.HasPrefix(name, Namespace+"/opencode/") && slices.Contains([]string{".js", ".ts", ".mjs", ".cjs", ".mts"}, path.Ext(name))
 }
 
-var skillName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+var skillName = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // skills reads the directories of skills/ by the rules of the Agent Skills
 // format.
@@ -203,8 +203,8 @@ func (p *parser) texts() {
 }
 
 var (
-	agentName   = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
-	commandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
+	agentName   = lazyregexp.New(`^[a-z][a-z0-9_-]{0,63}$`)
+	commandName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 )
 
 func check(dir string, t Text, data []byte, loose bool) error {

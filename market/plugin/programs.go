@@ -3,10 +3,11 @@ package plugin
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
 // A Program is something that the package would have run, for a person to read.
@@ -78,7 +79,7 @@ func (p *Plugin) reads(text string) (out string) {
 	return out
 }
 
-var plain = regexp.MustCompile(`^[\w@%+=:,./${}-]+$`)
+var plain = lazyregexp.New(`^[\w@%+=:,./${}-]+$`)
 
 // quote is words as a shell would take them; placeholders stay readable.
 func quote(words []string) string {

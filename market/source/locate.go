@@ -4,14 +4,15 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
 var (
-	scheme    = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+:|[\w.-]+@[\w.-]+:)`) // C: is none
-	shorthand = regexp.MustCompile(`^@?[\w.-]+/[\w.-]+(@[\w.-]+|#[\w./-]+)?$`)
+	scheme    = lazyregexp.New(`^([A-Za-z][A-Za-z0-9+.-]+:|[\w.-]+@[\w.-]+:)`) // C: is none
+	shorthand = lazyregexp.New(`^@?[\w.-]+/[\w.-]+(@[\w.-]+|#[\w./-]+)?$`)
 )
 
 // Split cuts the name of a catalogue's plugin off a path: "dir#plugin". The #

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,12 +8,14 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
 var (
-	drive    = regexp.MustCompile(`^[A-Za-z]:`)
-	reserved = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(\.|$)`)
-	dotGit   = regexp.MustCompile(`(?i)^(\.git|git~[0-9]+)$`)
+	drive    = lazyregexp.New(`^[A-Za-z]:`)
+	reserved = lazyregexp.New(`(?i)^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(\.|$)`)
+	dotGit   = lazyregexp.New(`(?i)^(\.git|git~[0-9]+)$`)
 )
 
 // clean checks a path of an archive on any system's behalf, and returns it in

@@ -100,10 +100,14 @@ func (s *Store) lock(ctx context.Context, root *os.Root) (unlock func(), err err
 		return nil, fmt.Errorf("%s is not a regular file; remove it", s.path(name))
 	}
 	l := flock.New(s.path(name), flock.SetPermissions(0o600))
-	wait, cancel := context.WithTimeout(ctx, max(s.Wait, time.Millisecond))
-	defer cancel()
-	ok, err := l.TryLockContext(wait, 20*time.Millisecond)
+	ok, err := l.TryLock()
+	if !ok && err == nil && s.Wait > 0 {
+		wait, cancel := context.WithTimeout(ctx, s.Wait)
+		defer cancel()
+		ok, err = l.TryLockContext(wait, 20*time.Millisecond)
+	}
 	if ctx.Err() != nil {
+		_ = l.Unlock()
 		return nil, ctx.Err()
 	}
 	if !ok && (err == nil || errors.Is(err, context.DeadlineExceeded)) {

@@ -174,7 +174,7 @@ func (tx *Tx) pins(dry bool) (all []Pin, err error) {
 		var pins []Pin
 		if b, err := tx.root.ReadFile("pins/" + d.Name()); err == nil && json.Unmarshal(b, &pins) == nil {
 			for _, p := range pins {
-				if ValidID(p.ID) && digestForm().MatchString(p.Tree) {
+				if ValidID(p.ID) && digestForm.MatchString(p.Tree) {
 					all = append(all, p)
 				}
 			}

@@ -8,10 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"sync"
 	"time"
+
+	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
 // Lock is lock.json, the one file that says which packages are installed.
@@ -47,6 +47,9 @@ type Source struct {
 	Archive string `json:"archive,omitempty"` // digest
 	Format  string `json:"format"`
 	Commit  string `json:"commit,omitempty"`
+	// Upstream is the digest that an older single-file manifest has in the lock
+	// file of the program it was made for.
+	Upstream string `json:"upstream,omitempty"`
 }
 
 // A Signature is what was found when the package was installed.
@@ -91,14 +94,12 @@ const (
 var ErrLockfile = errors.New("the store can't be read")
 
 var (
-	idForm = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}/[a-z0-9][a-z0-9._-]{0,63}$`)
-	})
-	digestForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
+	idForm     = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,63}/[a-z0-9][a-z0-9._-]{0,63}$`)
+	digestForm = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 )
 
 // ValidID reports whether id is publisher/name.
-func ValidID(id string) bool { return idForm().MatchString(id) }
+func ValidID(id string) bool { return idForm.MatchString(id) }
 
 // Read returns the committed state. It takes no lock and creates nothing; a
 // store that isn't there is empty.
@@ -137,7 +138,7 @@ func Decode(b []byte) (*Lock, error) {
 			return nil, fmt.Errorf("%.80q is no package id", id)
 		}
 		for _, v := range append([]Package{p}, p.Previous...) {
-			if !digestForm().MatchString(v.Tree) {
+			if !digestForm.MatchString(v.Tree) {
 				return nil, fmt.Errorf("%s: %.80q is no digest", id, v.Tree)
 			}
 		}

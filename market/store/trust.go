@@ -51,7 +51,7 @@ func DecodeTrust(b []byte) (Trust, error) {
 		t = Trust{}
 	}
 	for id, g := range t {
-		if !ValidID(id) || !digestForm().MatchString(g.Exec) {
+		if !ValidID(id) || !digestForm.MatchString(g.Exec) {
 			return nil, fmt.Errorf("%.80q: %.80q is no grant of trust", id, g.Exec)
 		}
 	}
