@@ -82,12 +82,19 @@ const marketLine = "from package acme/reviewer@1.2.0, third-party text"
 
 // ready waits until OpenCode has opened the project: the first question may wait
 // for all its plugins.
-func (s *serve) ready(t *testing.T) {
+// It returns the configuration in force.
+func (s *serve) ready(t *testing.T) (config openCodeConfig) {
 	t.Helper()
-	if !until(t.Context(), 60*time.Second, func() bool { return s.call("GET", "/config", nil, nil) == nil }) {
+	if !until(t.Context(), 60*time.Second, func() bool { return s.call("GET", "/config", nil, &config) == nil }) {
 		b, _ := os.ReadFile(filepath.Join(s.dir, "opencode.log"))
 		t.Fatalf("OpenCode did not open %s:\n%s", s.ws, tail(string(b), 4000))
 	}
+	return config
+}
+
+type openCodeConfig struct {
+	Instructions []string
+	Command      map[string]struct{ Template string }
 }
 
 // What an enabled package does in OpenCode: its texts at once, what it runs once
@@ -96,16 +103,20 @@ func TestPeerOpenCodePackage(t *testing.T) {
 	shared := theServe(t)
 	whet := whetBinary(t)
 	s := shared.in(t, "with a package")
+	s.write("mine.md", "My own rule.\n")
+	s.write("opencode.json", strings.Replace(s.read("opencode.json"), "{", `{"instructions": ["mine.md"], "command": {"audit": {"template": "of my own"}},`, 1))
 	s.run(t, nil, whet, "market", "install", marketPackage(t, s.home))
 	s.run(t, nil, whet, "market", "enable", "acme/reviewer", "--project")
-	s.ready(t)
+	if c := s.ready(t); len(c.Instructions) != 2 || c.Instructions[0] != "mine.md" || c.Command["audit"].Template != "of my own" || c.Command["reviewer.audit"].Template == "" {
+		t.Errorf("the person's configuration has become %+v", c)
+	}
 	_, parts := s.prompt(t, "", "plain", "market")
 	if len(parts) != 2 || parts[0].State.Status != "completed" || parts[1].State.Status != "completed" {
 		t.Fatalf("got %+v", parts)
 	}
 	wants(t, parts[0].State.Output, marketLine+":\n\nLook for bugs.", "style.md")
 	bodies := asked(s.model, "market")
-	wants(t, bodies[len(bodies)-1], marketLine+`:\n\nSay please.`, `How to review (`+marketLine+`)`, `Finds faults. Lane: reads diffs. (`+marketLine+`)`)
+	wants(t, bodies[len(bodies)-1], "My own rule.", marketLine+`:\n\nSay please.`, `How to review (`+marketLine+`)`, `Finds faults. Lane: reads diffs. (`+marketLine+`)`)
 	lacks(t, bodies[len(bodies)-1], "reviewer__lint")
 	child := asked(s.model, "market-child")
 	wants(t, child[len(child)-1], marketLine+`:\n\nBe strict.`, `"name":"read"`, `"name":"ast_grep_search"`)
@@ -115,7 +126,7 @@ func TestPeerOpenCodePackage(t *testing.T) {
 	if err := s.call("POST", "/session", map[string]any{"title": "command"}, &session); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.call("POST", "/session/"+session.ID+"/command", map[string]any{"command": "audit", "arguments": "the parser", "model": "scripted/plain", "agent": "build"}, nil); err != nil {
+	if err := s.call("POST", "/session/"+session.ID+"/command", map[string]any{"command": "reviewer.audit", "arguments": "the parser", "model": "scripted/plain", "agent": "build"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, last(t, s.model, "market-command"), marketLine+`:\n\n[[script:market-command]] Audit the parser ! `)

@@ -183,12 +183,16 @@ func TestHostTools(t *testing.T) {
 			kit.Tools = append(kit.Tools, whet.New(name, "Do.", func(context.Context, *whet.Call, struct{}) (text, error) { return "", nil }))
 		}
 		srv := rpc.Server{Version: "1", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, _ *rpc.Host) rpc.Offer {
-			return rpc.Offer{Kit: kit, Store: state.Memories()}
+			return rpc.Offer{Kit: kit, Store: state.Memories(), Config: map[string]any{"agent": map[string]any{"critic": "x"}}}
 		}}
 		done := make(chan error, 1)
 		go func() { done <- srv.Serve(t.Context(), inR, outW) }()
 		lines := bufio.NewReader(outR)
-		answer := func(line string) (result struct{ Tools []struct{ Name string } }) {
+		type reply struct {
+			Tools  []struct{ Name string }
+			Config map[string]map[string]string
+		}
+		answer := func(line string) (result reply) {
 			if line != "" {
 				go func() { _, _ = io.WriteString(inW, line+"\n") }()
 			}
@@ -205,7 +209,11 @@ func TestHostTools(t *testing.T) {
 		}
 		answer("")
 		var names []string
-		for _, tool := range answer(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"host":"` + host + `","directory":"/p"}}`).Tools {
+		first := answer(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"host":"` + host + `","directory":"/p"}}`)
+		if first.Config["agent"]["critic"] != "x" {
+			t.Errorf("%s: the host's configuration gets %v", host, first.Config)
+		}
+		for _, tool := range first.Tools {
 			names = append(names, tool.Name)
 		}
 		if b, err := json.Marshal(names); err != nil || string(b) != want {

@@ -21,18 +21,7 @@ function program(options) {
 }
 
 function parse(text) {
-  try {
-    return JSON.parse(text)
-  } catch {} // undefined
-}
-
-/** Adds to the host's configuration what isn't there yet: lists grow, a name that a person has used stays theirs. */
-function add(to, more, section = true) {
-  for (const [k, v] of Object.entries(more ?? {})) {
-    if (Array.isArray(v)) to[k] = [...new Set([...(to[k] ?? []), ...v])]
-    else if (to[k] === undefined) to[k] = v
-    else if (section && to[k]) add(to[k], v, false)
-  }
+  try { return JSON.parse(text) } catch {} // undefined
 }
 
 /** A child and the calls under way; it is started when needed, and again after it died. */
@@ -65,11 +54,7 @@ class Link {
       for (const line of lines) this.receive(live, line)
     })
     for (const h of [proc, proc.stdin, proc.stdout]) h.unref?.() // keeps no host alive
-    live.ready = this.send(live, "initialize", { protocol: PROTOCOL, ...this.hello }).then(({ tools, config }) => {
-      this.config = config
-      this.own = new Set(tools.map((t) => t.name))
-      return tools
-    })
+    live.ready = this.send(live, "initialize", { protocol: PROTOCOL, ...this.hello }).then((r) => (Object.assign(this, { config: r.config, own: new Set(r.tools.map((t) => t.name)) }), r.tools))
     live.ready.catch(() => {})
     return live.ready
   }
@@ -184,11 +169,10 @@ async function server(input, options) {
   const call = (i, args) => ({ callID: i.callID, tool: i.tool, sessionID: i.sessionID, agent: i.agent ?? agents.get(i.sessionID), args })
 
   return {
-    async dispose() {
-      if (--link.users === 0) links.delete(directory), link.close()
-    },
-    async config(config) {
-      add(config, link.config)
+    async dispose() { if (--link.users === 0) links.delete(directory), link.close() },
+    async config(c) { // lists grow; a name that a person has used stays theirs
+      const both = (a, b) => (Array.isArray(b) ? [...new Set([...(a ?? []), ...b])] : { ...b, ...a, ...(Array.isArray(b.paths) && { paths: both(a?.paths, b.paths) }) })
+      for (const [k, v] of Object.entries(link.config ?? {})) c[k] = both(c[k], v)
     },
     tool: Object.fromEntries(tools.map((t) => [t.name, {
       description: t.description,
