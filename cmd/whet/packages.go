@@ -47,30 +47,38 @@ type guest struct {
 const maxAgain = 5
 
 // begin starts the packages' servers, and puts all that they bring into o.
-// Whoever calls it closes the guest.
-func begin(ctx context.Context, set packages.Set, o *agent.Options, log *slog.Logger) (*guest, []string) {
+// Whoever calls it closes the guest. The error is a hook's refusal of the prompt.
+func begin(ctx context.Context, set packages.Set, o *agent.Options, log *slog.Logger) (*guest, error) {
 	g := &guest{set: set, session: o.Session, log: log}
 	bring(set, o, log)
 	g.servers = set.Start(ctx, packages.Starting{Version: version, Dir: o.Session.Dir})
 	o.Kit.Tools = append(slices.Clone(o.Kit.Tools), g.servers.Tools...)
-	texts := append(g.said(ctx, packages.Event{Name: packages.SessionStart}), g.said(ctx, packages.Event{Name: packages.UserPrompt, Prompt: o.Prompt})...)
+	o.Inbox = g.inbox(o.Inbox)
+	texts, err := g.said(ctx, packages.Event{Name: packages.SessionStart})
+	if err == nil {
+		var more []string
+		more, err = g.said(ctx, packages.Event{Name: packages.UserPrompt, Prompt: o.Prompt})
+		texts = append(texts, more...)
+	}
 	for _, t := range texts {
 		o.Prompt += "\n\n" + t
 	}
-	if inbox := o.Inbox; inbox != nil {
-		o.Inbox = func(ctx context.Context, idle bool) []string {
-			if texts := inbox(ctx, idle); len(texts) > 0 || !idle || g.again == maxAgain {
-				return texts
-			}
-			texts := g.said(ctx, packages.Event{Name: packages.Stop, Again: g.again > 0})
-			g.again++
-			return texts
-		}
-	}
-	return g, g.servers.Problems
+	return g, err
 }
 
-func (g *guest) said(ctx context.Context, e packages.Event) []string {
+// inbox asks the hooks when a model that has no other mail wants to end.
+func (g *guest) inbox(next func(context.Context, bool) []string) func(context.Context, bool) []string {
+	return func(ctx context.Context, idle bool) []string {
+		if texts := next(ctx, idle); len(texts) > 0 || !idle || g.again == maxAgain {
+			return texts
+		}
+		texts, _ := g.said(ctx, packages.Event{Name: packages.Stop, Again: g.again > 0}) // only a prompt is refused
+		g.again++
+		return texts
+	}
+}
+
+func (g *guest) said(ctx context.Context, e packages.Event) ([]string, error) {
 	return g.set.Said(ctx, g.session, e, g.log)
 }
 

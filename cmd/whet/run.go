@@ -136,10 +136,13 @@ func runAgent(c *cobra.Command, o runFlags, args []string) error {
 		Model: endpoint.Open(), Kit: p.kit, Session: s, Role: role, Disabled: p.config.Config.Tools.Disabled,
 		Prompt: prompt, MaxSteps: o.maxSteps, Event: show, Inbox: client.Inbox(s),
 	}
-	guest, problems := begin(ctx, p.packages, &options, p.kit.Log)
+	guest, err := begin(ctx, p.packages, &options, p.kit.Log)
 	defer guest.close()
-	for _, problem := range problems {
+	for _, problem := range guest.servers.Problems {
 		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
+	}
+	if err != nil {
+		return err
 	}
 	out, err := agent.Run(ctx, options)
 	if ctx.Err() != nil {

@@ -104,13 +104,17 @@ type Event struct {
 }
 
 // Said runs the hooks of an event, and returns what they have to say to the
-// model. On Stop that makes it go on.
-func (s Set) Said(ctx context.Context, session whet.Session, e Event, log *slog.Logger) (texts []string) {
+// model. On Stop that makes it go on. The error is a refusal of the prompt, on
+// UserPrompt.
+func (s Set) Said(ctx context.Context, session whet.Session, e Event, log *slog.Logger) (texts []string, err error) {
 	in := input{Prompt: e.Prompt, Again: e.Again}
 	if e.Name == SessionStart {
 		in.Source = "startup"
 	}
-	_ = s.each(ctx, e.Name, session, log, in, func(p market.Package, v verdict) error { // it returns nil always
+	err = s.each(ctx, e.Name, session, log, in, func(p market.Package, v verdict) error {
+		if e.Name == UserPrompt && v.block != "" {
+			return whet.Refuse("the prompt is refused by a hook, %s: %s", p.Provenance(), v.block)
+		}
 		said := cmp.Or(v.block, v.note)
 		if e.Name == Stop {
 			said = v.block // anything else lets it rest
@@ -120,7 +124,7 @@ func (s Set) Said(ctx context.Context, session whet.Session, e Event, log *slog.
 		}
 		return nil
 	})
-	return texts
+	return texts, err
 }
 
 func (s Set) hooks(event string) bool {

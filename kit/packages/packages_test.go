@@ -417,12 +417,16 @@ func TestSessionHooks(t *testing.T) {
 		"the start":            {plugin.Hook{Event: SessionStart, Matcher: "startup|resume", Command: "echo hello"}, Event{Name: SessionStart}, []string{"A hook, " + provenance + ": hello"}},
 		"another start":        {plugin.Hook{Event: SessionStart, Matcher: "compact", Command: "echo hello"}, Event{Name: SessionStart}, nil},
 		"a prompt":             {plugin.Hook{Event: UserPrompt, Command: `grep -o '"prompt":"[^"]*"'`}, Event{Name: UserPrompt, Prompt: "do it"}, []string{"A hook, " + provenance + `: "prompt":"do it"`}},
+		"a prompt, refused":    {plugin.Hook{Event: UserPrompt, Command: "echo not on Sundays >&2; exit 2"}, Event{Name: UserPrompt, Prompt: "do it"}, []string{"error: the prompt is refused by a hook, " + provenance + ": not on Sundays"}},
 		"the end":              {plugin.Hook{Event: Stop, Command: "echo tests fail >&2; exit 2"}, Event{Name: Stop}, []string{"A hook, " + provenance + ": tests fail"}},
 		"the end, in JSON":     {plugin.Hook{Event: Stop, Command: `echo '{"decision": "block", "reason": "not yet"}'`}, Event{Name: Stop}, []string{"A hook, " + provenance + ": not yet"}},
 		"the end, plain words": {plugin.Hook{Event: Stop, Command: "echo fine"}, Event{Name: Stop}, nil},
 		"the end, again":       {plugin.Hook{Event: Stop, Command: `grep -q '"stop_hook_active":true' || exit 2`}, Event{Name: Stop, Again: true}, nil},
 	} {
-		got := Set{withHooks(reviewer(t, true), c.hook)}.Said(t.Context(), session, c.event, log)
+		got, err := Set{withHooks(reviewer(t, true), c.hook)}.Said(t.Context(), session, c.event, log)
+		if err != nil {
+			got = []string{"error: " + err.Error()}
+		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
@@ -450,8 +454,8 @@ func TestUntrustedRunsNothing(t *testing.T) {
 		t.Error("it guards calls")
 	}
 	for event := range claudeEvents {
-		if said := s.Said(t.Context(), whet.Session{Dir: t.TempDir()}, Event{Name: event}, slog.New(slog.DiscardHandler)); said != nil {
-			t.Errorf("%s: %q", event, said)
+		if said, err := s.Said(t.Context(), whet.Session{Dir: t.TempDir()}, Event{Name: event}, slog.New(slog.DiscardHandler)); said != nil || err != nil {
+			t.Errorf("%s: %q, %v", event, said, err)
 		}
 	}
 	e := environ{p, t.TempDir(), os.Environ()}
