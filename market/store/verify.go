@@ -48,6 +48,13 @@ func (s *Store) Look(id string, p Package) []Finding {
 	return s.look(id, p.Tree, entries, false)
 }
 
+// Glance reports whether the package's directory is there and what is in its
+// top was not touched: all that matters of one that is not in force.
+func (s *Store) Glance(id string, p Package) bool {
+	info, err := os.Lstat(s.Root(id, p.Tree))
+	return err == nil && info.IsDir() && info.ModTime().Equal(stamp)
+}
+
 // Load reads the package's files, each checked against its digest.
 func (s *Store) Load(id string, p Package) (tree.Tree, []Finding) {
 	entries, err := s.entries(p.Tree)
