@@ -542,6 +542,14 @@ func TestTrust(t *testing.T) {
 	if o, err = w.m.List(); err != nil || !strings.Contains(o.Text, "\tskill,mcp!,hook!\t") {
 		t.Errorf("list: %s, %v", o.Text, err)
 	}
+	server := filepath.Join(p.Root, "server.js")
+	if err := errors.Join(os.Chmod(server, 0o644), os.WriteFile(server, []byte("2\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	o, err = w.m.Trust(ctx, "acme/x", p.Tree, "")
+	w.fails(market.IO, "server.js modified", o, err)
+	o, err = w.m.Repair(ctx)
+	w.ok("acme/x@1.2.0 rebuilt", o, err)
 	w.install(w.pack("acme/prose", "1.0.0", skill("b", "1")))
 	d, err := w.m.Detail("acme/prose")
 	if err != nil {
