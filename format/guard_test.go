@@ -66,6 +66,7 @@ func TestGuard(t *testing.T) {
 		{name: "not told before, written as a whole", tool: "write", notBefore: true, before: bad, after: bad, want: clean, note: "[format] a.go: gofmt changed"},
 		{name: "OpenCode formats itself", tool: "write", host: "opencode", openCodeIs: `{"formatter": {}}`, after: bad, want: bad},
 		{name: "OpenCode doesn't", tool: "write", host: "opencode", openCodeIs: `{"formatter": false}`, after: bad, want: clean, note: "[format]"},
+		{name: "OpenCode's file is hostile", tool: "write", host: "opencode", openCodeIs: strings.Repeat("[", 1<<20), after: bad, want: clean, note: "[format]"},
 		{name: "OpenCode by default", tool: "write", host: "opencode", openCodeIs: `{/* nothing */}`, after: bad, want: clean, note: "[format]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

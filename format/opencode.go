@@ -10,6 +10,9 @@ import (
 	"github.com/tailscale/hujson"
 )
 
+// maxOpenCode is more than any configuration of OpenCode's has.
+const maxOpenCode = 256 << 10
+
 // openCodeFormats reports whether OpenCode formats by itself in a project: its
 // setting "formatter" is true or an object. dirs go from the project's
 // directory outwards. What can't be read says nothing.
@@ -27,6 +30,11 @@ func openCodeFormats(dirs []string, getenv func(string) string) (on bool) {
 		}
 	}
 	file := func(path string) {
+		// The parser recurses without a limit: a repository's file of nothing but
+		// brackets would end the process.
+		if info, err := os.Stat(path); err != nil || info.Size() > maxOpenCode {
+			return
+		}
 		if b, err := os.ReadFile(path); err == nil {
 			take(b)
 		}

@@ -24,9 +24,21 @@ func (m *Market) Trust(ctx context.Context, id, tree, note string) (Outcome, err
 		if p.Exec == "" {
 			return errorf(InvalidArguments, "%s brings nothing that runs; there is nothing to trust", id)
 		}
+		if found := m.damage(id, p); found != nil {
+			return errorf(IO, "%s is damaged: %s; install it again from %s", id, brief(found), p.Source.Path)
+		}
 		tx.Trust[id] = store.Grant{Exec: p.Exec, At: time.Now().UTC().Truncate(time.Second), Note: note}
 		return nil
 	})
+}
+
+// damage says what of a package isn't as it was installed.
+func (m *Market) damage(id string, p store.Package) []store.Finding {
+	st, err := m.open()
+	if err != nil {
+		return []store.Finding{{What: err.Error()}}
+	}
+	return st.Verify(id, p)
 }
 
 // Distrust takes Trust back.

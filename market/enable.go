@@ -36,6 +36,9 @@ func (m *Market) activate(ctx context.Context, action, id, scope string, on bool
 		if err := m.acceptable(id, p); err != nil {
 			return Outcome{}, err
 		}
+		if found := s.store.Look(id, p); found != nil {
+			return Outcome{}, errorf(IO, "%s is damaged: %s; install it again from %s", id, brief(found), p.Source.Path)
+		}
 	}
 	word := map[bool]string{true: "nabled", false: "isabled"}[on]
 	o := Outcome{Action: action, OK: true, Package: &Summary{ID: id}}

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -540,6 +542,14 @@ func TestTrust(t *testing.T) {
 	if o, err = w.m.List(); err != nil || !strings.Contains(o.Text, "\tskill,mcp!,hook!\t") {
 		t.Errorf("list: %s, %v", o.Text, err)
 	}
+	server := filepath.Join(p.Root, "server.js")
+	if err := errors.Join(os.Chmod(server, 0o644), os.WriteFile(server, []byte("2\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	o, err = w.m.Trust(ctx, "acme/x", p.Tree, "")
+	w.fails(market.IO, "server.js modified", o, err)
+	o, err = w.m.Repair(ctx)
+	w.ok("acme/x@1.2.0 rebuilt", o, err)
 	w.install(w.pack("acme/prose", "1.0.0", skill("b", "1")))
 	d, err := w.m.Detail("acme/prose")
 	if err != nil {
@@ -809,4 +819,55 @@ func TestCatalogue(t *testing.T) {
 	}
 	o, err = w.m.Verify(t.Context(), "")
 	w.ok("OK ", o, err)
+}
+
+// Many at once lose nothing of each other's, in the store and in one
+// configuration file.
+func TestManyAtOnce(t *testing.T) {
+	const writers, rounds = 8, 4
+	w := newWorld(t)
+	w.write("my project/.whet/whet.jsonc", "{\n  // kept\n  \"loopGuard\": {\"warnAt\": 3}\n}\n")
+	paths := make([]string, writers)
+	for i := range paths {
+		paths[i] = w.pack(fmt.Sprintf("acme/p%d", i), "1.0.0", skill("a", fmt.Sprint(i)))
+	}
+	var wg sync.WaitGroup
+	for i, path := range paths {
+		wg.Go(func() {
+			m, ctx, id := *w.m, t.Context(), fmt.Sprintf("acme/p%d", i)
+			m.Wait = time.Minute
+			for round := range rounds {
+				for _, do := range []func() (market.Outcome, error){
+					func() (market.Outcome, error) { return m.Install(ctx, path) },
+					func() (market.Outcome, error) { return m.Enable(ctx, id, "") },
+					func() (market.Outcome, error) { return m.Disable(ctx, id, "") },
+					func() (market.Outcome, error) { return m.Enable(ctx, id, "") },
+					func() (market.Outcome, error) { return m.Remove(ctx, id, true, true) },
+				} {
+					if o, err := do(); err != nil || !o.Changed {
+						t.Errorf("%s, round %d: %v %q", id, round, err, o.Text)
+					}
+				}
+			}
+			if _, err := m.Install(ctx, path); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	o, err := w.m.Verify(t.Context(), "")
+	if err != nil || !o.OK || len(o.Packages) != writers {
+		t.Errorf("verify: %s, %v", o.Text, err)
+	}
+	if got := w.read("my project/.whet/whet.jsonc"); !strings.Contains(got, "// kept") || strings.Contains(got, "acme") {
+		t.Errorf("the configuration: %s", got)
+	}
+	if want := writers * (2*rounds + 1); w.generation() != want {
+		t.Errorf("generation %d, want %d", w.generation(), want)
+	}
+	o, err = w.m.GC(t.Context(), false)
+	w.ok("Removed 0 unused files", o, err)
+	if left, _ := os.ReadDir(filepath.Join(w.store().Dir, "staging")); len(left) > 0 {
+		t.Errorf("left in staging: %v", left)
+	}
 }

@@ -54,10 +54,14 @@ func (m *Market) Status() (Outcome, error) {
 	return o, nil
 }
 
-// corrupt looks quickly at every installed package.
+// corrupt looks quickly at every installed package: at one that is off only
+// from the outside, unless that looks touched.
 func (s *state) corrupt() map[string][]store.Finding {
 	found := map[string][]store.Finding{}
 	for id, p := range s.lock.Packages {
+		if !s.on(id) && s.store.Glance(id, p) {
+			continue
+		}
 		if f := s.store.Look(id, p); len(f) > 0 {
 			found[id] = f
 		}

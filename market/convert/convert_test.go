@@ -172,6 +172,23 @@ func TestOwnPlaces(t *testing.T) {
 	}
 }
 
+// A file that is nothing but nesting must not take the process with it: the
+// stack of a parser that recurses ends in an error that can't be caught.
+func TestNesting(t *testing.T) {
+	for _, open := range []string{"[", `{"a":`, `{"a":[`} {
+		deep := strings.Repeat(open, (2<<20)/len(open))
+		p, r := imported(t, archive(".mcp.json", deep, "hooks/hooks.json", deep[:1<<20], "commands/c.md", "c"), "x", "")
+		if len(p.Commands) != 1 || len(r.Notes) != 2 {
+			t.Errorf("%q: %v", open, r.Notes)
+		}
+		for _, file := range []string{".claude-plugin/plugin.json", ".claude-plugin/marketplace.json", "gemini-extension.json", "opencode.json"} {
+			if _, err := convert.Import(archive(file, deep), "x", ""); err == nil {
+				t.Errorf("%s was taken", file)
+			}
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"good.name": "good.name", "My Plugin": "my-plugin", "a__b": "a-b", "--x--": "x", "Ünï": "n", "日本": "package", "": "package",

@@ -21,6 +21,7 @@ func (b *builder) bundle(file string) error {
 		return fail("unsupported", file, "manifest_version is %q; want one of %s", cut(version, 20), strings.Join(bundleVersions, ", "))
 	}
 	b.describe(m)
+	b.skillsIn("skills")
 	b.userConfig(m.obj("user_config"))
 	server := m.obj("server")
 	entry, ok := local(server.str("entry_point"))

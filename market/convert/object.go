@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,9 +18,21 @@ import (
 // isn't of the wanted one counts as missing.
 type object map[string]any
 
+// The largest manifest that was met is a catalogue of 290 plugins, with 130 KB
+// and 1000 brackets.
+const (
+	maxJSON     = 4 << 20
+	maxBrackets = 50_000
+)
+
 // parse reads a JSON object; comments, trailing commas and a byte-order mark
 // are allowed, as most of the programs do.
 func parse(f tree.File) (object, error) {
+	// The depth isn't limited by the parser, and a stack that overflows can't be
+	// caught: there may be no more brackets than it bears.
+	if n := bytes.Count(f.Data, []byte("[")) + bytes.Count(f.Data, []byte("{")); n > maxBrackets || len(f.Data) > maxJSON {
+		return nil, fail("invalid-package", f.Name, "it is larger than what a manifest may be")
+	}
 	data, err := hujson.Standardize([]byte(strings.TrimPrefix(string(f.Data), "\ufeff")))
 	if err != nil {
 		return nil, fail("invalid-package", f.Name, "it isn't JSON: %s", strings.TrimPrefix(err.Error(), "hujson: "))

@@ -200,6 +200,9 @@ func (b *builder) remote(s object) (map[string]any, error) {
 	if err := plugin.Endpoint(address, true); err != nil {
 		return nil, serverError("its address can't be used: " + err.Error())
 	}
+	if strings.Contains(userConfig.ReplaceAllString(address, ""), "${") {
+		return nil, serverError("its address has a placeholder that nobody expands")
+	}
 	out := map[string]any{"type": kind, "url": address}
 	headers := map[string]string{}
 	for _, key := range []string{"headers", "http_headers"} {

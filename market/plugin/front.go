@@ -11,8 +11,12 @@ import (
 	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
-// maxFront is more than any front matter needs.
-const maxFront = 64 << 10
+// maxFront and maxBrackets are more than any front matter needs. The time that
+// the YAML parser takes grows with the square of either.
+const (
+	maxFront    = 32 << 10
+	maxBrackets = 300
+)
 
 // Front splits a Markdown file into its front matter, which is between two
 // lines of ---, and its body. A file without one has a nil head. Front matter
@@ -48,6 +52,9 @@ func parseYAML(raw string) (head map[string]any, ok bool) {
 			head, ok = nil, false
 		}
 	}()
+	if strings.Count(raw, "[")+strings.Count(raw, "{") > maxBrackets || strings.Contains(raw, strings.Repeat("- ", 16)) {
+		return nil, false
+	}
 	if strings.ContainsAny(raw, "*&") {
 		for _, tok := range lexer.Tokenize(raw) {
 			if tok.Type == token.AliasType || tok.Type == token.AnchorType {

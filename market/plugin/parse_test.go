@@ -243,6 +243,8 @@ func TestFront(t *testing.T) {
 			"continued", "---\nname: \"x\"\ndescription: first: line\n  second line\ntools:\n  - Read\n  - 'Grep'\nlong: |\n  text: here\n---\nbody",
 			map[string]any{"name": "x", "description": "first: line\nsecond line", "tools": []any{"Read", "Grep"}, "long": "text: here"}, "body", true,
 		},
+		{"nesting", "---\na: " + strings.Repeat("[", 301) + "\n---\n", map[string]any{"a": strings.Repeat("[", 301)}, "", true},
+		{"nesting without brackets", "---\n" + strings.Repeat("- ", 5000) + "a\n---\n", map[string]any{}, "", true},
 		{"tab", "---\na:\tb: c\n---\n", map[string]any{"a": "b: c"}, "", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -125,8 +125,9 @@ func (c *collector) link(name, target string) error {
 func (c *collector) tree(archive bool) (tree.Tree, error) {
 	t := tree.New(c.files)
 	var copies []tree.File
-	for _, name := range slices.Sorted(maps.Keys(c.links)) {
-		more, err := c.follow(t, name)
+	links := slices.Sorted(maps.Keys(c.links))
+	for _, name := range links {
+		more, err := c.follow(t, links, name)
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +147,7 @@ func (c *collector) tree(archive bool) (tree.Tree, error) {
 
 // follow copies what the link called name points at: a file, or a directory
 // without further links. It must be in the package.
-func (c *collector) follow(t tree.Tree, name string) (copies []tree.File, err error) {
+func (c *collector) follow(t tree.Tree, links []string, name string) (copies []tree.File, err error) {
 	target := c.links[name]
 	to := path.Join(path.Dir(name), target)
 	bad := func(why string) error {
@@ -174,10 +175,13 @@ func (c *collector) follow(t tree.Tree, name string) (copies []tree.File, err er
 	if f, ok := t.Get(to); ok {
 		return copies, take(f, name)
 	}
-	for link := range c.links {
-		if link == to || strings.HasPrefix(link, to+"/") || strings.HasPrefix(to, link+"/") {
-			return nil, bad("that is or holds another link")
+	for dir := to; dir != "."; dir = path.Dir(dir) {
+		if _, ok := c.links[dir]; ok {
+			return nil, bad("that is another link, or behind one")
 		}
+	}
+	if i, _ := slices.BinarySearch(links, to+"/"); i < len(links) && strings.HasPrefix(links[i], to+"/") {
+		return nil, bad("that holds another link")
 	}
 	for _, f := range under(t, to) {
 		if err := take(f, name+strings.TrimPrefix(f.Name, to)); err != nil {

@@ -61,7 +61,12 @@ func hidden(r rune) bool {
 }
 
 // fold is the same for two names that are one file on some system.
-func fold(name string) string { return norm.NFC.String(cases.Fold().String(norm.NFC.String(name))) }
+func fold(name string) string {
+	if strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return strings.ToLower(name)
+	}
+	return norm.NFC.String(cases.Fold().String(norm.NFC.String(name)))
+}
 
 // printable makes a hostile name fit for a terminal.
 func printable(name string) string {

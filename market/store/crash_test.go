@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 			fmt.Println(err)
 			os.Exit(1)
 		}
+		if i == 0 {
+			fmt.Println("at work")
+		}
 	}
 }
 
@@ -130,15 +133,22 @@ func TestKilled(t *testing.T) {
 	midway := 0
 	for i := range kills {
 		cmd := child(t.Context(), dir, "mix", 1_000_000)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(20*time.Millisecond + time.Duration(rand.IntN(60_000))*time.Microsecond)
+		if line, err := bufio.NewReader(out).ReadString('\n'); line != "at work\n" {
+			t.Fatalf("process %d said %q, %v", i, line, err)
+		}
+		time.Sleep(time.Duration(rand.IntN(50_000)) * time.Microsecond)
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // it was killed
-		if left, _ := os.ReadDir(filepath.Join(s.Dir, "staging")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(s.Dir, "staging", fmt.Sprint(cmd.Process.Pid, "-*"))); left != nil {
 			midway++
 		}
 		before, err := s.Read()

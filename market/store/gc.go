@@ -57,7 +57,10 @@ func (tx *Tx) Collect(grace time.Duration, dry bool) (g Garbage, err error) {
 	for _, p := range pins {
 		mark(p.ID, p.Tree)
 	}
-	c := collector{tx: tx, keep: keep, before: time.Now().Add(-grace), dry: dry, g: &g}
+	c := collector{tx: tx, keep: keep, before: time.Now().Add(-grace), dry: dry, g: &g, young: map[string]bool{}}
+	if err := c.ages(); err != nil {
+		return g, err
+	}
 	return g, errors.Join(c.level("objects/sha256", 2), c.level("trees", 1), c.level("roots", 3), c.staging())
 }
 
@@ -65,8 +68,21 @@ type collector struct {
 	tx     *Tx
 	keep   map[string]bool
 	before time.Time
+	young  map[string]bool // directories of trees that are younger
 	dry    bool
 	g      *Garbage
+}
+
+// ages finds out how old materialised trees are: their own time says nothing,
+// but that of their list does.
+func (c *collector) ages() error {
+	names, err := fs.ReadDir(c.tx.root.FS(), "trees")
+	for _, d := range names {
+		if info, err := d.Info(); err == nil && len(d.Name()) > 16 && info.ModTime().After(c.before) {
+			c.young[d.Name()[:16]] = true
+		}
+	}
+	return err
 }
 
 // level removes the entries depth levels below dir that aren't kept.
@@ -91,7 +107,7 @@ func (c *collector) level(dir string, depth int) error {
 
 func (c *collector) sweep(name string, d fs.DirEntry) error {
 	info, err := d.Info()
-	if err != nil || c.keep[name] || info.ModTime().After(c.before) {
+	if err != nil || c.keep[name] || c.young[d.Name()] || info.ModTime().After(c.before) {
 		return err
 	}
 	return c.remove(name)

@@ -16,8 +16,8 @@ import (
 	"github.com/whet-dev/whet/market/tree"
 )
 
-// stamp is the time of every materialised file: one that has another was
-// touched, one that has it and its size needs no reading for a quick look.
+// stamp is the time of every materialised file and directory: what has another
+// was touched, what has it needs no reading for a quick look.
 var stamp = time.Unix(1_000_000_000, 0)
 
 // Put writes the package's files: each under its digest, their list, and the
@@ -82,6 +82,14 @@ func (tx *Tx) materialise(id, digest string, entries []entry) error {
 	}
 	if len(entries) == 0 {
 		return errors.New("the package has no files")
+	}
+	if err := tx.root.Chtimes(tmp, stamp, stamp); err != nil {
+		return err
+	}
+	for d := range parents(entries) {
+		if err := tx.root.Chtimes(tmp+"/"+d, stamp, stamp); err != nil {
+			return err
+		}
 	}
 	if err := tx.root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return err

@@ -38,14 +38,21 @@ func (s *Store) Verify(id string, p Package) []Finding {
 	return found
 }
 
-// Look is a quick Verify: it reads only files whose size or time isn't that of
-// the installation.
+// Look is a quick Verify: it reads files only if the size or the time of
+// anything isn't that of the installation.
 func (s *Store) Look(id string, p Package) []Finding {
 	entries, err := s.entries(p.Tree)
 	if err != nil {
 		return []Finding{listTrouble(err)}
 	}
 	return s.look(id, p.Tree, entries, false)
+}
+
+// Glance reports whether the package's directory is there and what is in its
+// top was not touched: all that matters of one that is not in force.
+func (s *Store) Glance(id string, p Package) bool {
+	info, err := os.Lstat(s.Root(id, p.Tree))
+	return err == nil && info.IsDir() && info.ModTime().Equal(stamp)
 }
 
 // Load reads the package's files, each checked against its digest.
@@ -76,15 +83,17 @@ func listTrouble(err error) Finding {
 	return Finding{"", err.Error()}
 }
 
-// look compares the materialised files with their list. It reads all of them,
-// or only those that look touched.
+// look compares the materialised files with their list. Unless all is set it
+// reads them only if anything looks touched.
 func (s *Store) look(id, digest string, entries []entry, all bool) (found []Finding) {
-	root := s.Root(id, digest)
+	root, dirs := s.Root(id, digest), parents(entries)
+	if !all && untouched(root, dirs, entries) {
+		return nil
+	}
 	want := make(map[string]entry, len(entries))
 	for _, e := range entries {
 		want[e.name] = e
 	}
-	dirs := parents(entries)
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -101,7 +110,7 @@ func (s *Store) look(id, digest string, entries []entry, all bool) (found []Find
 		delete(want, name)
 		if !ok {
 			found = append(found, Finding{name, "extra"})
-		} else if what := compare(p, d, e, all); what != "" {
+		} else if what := compare(p, d, e); what != "" {
 			found = append(found, Finding{name, what})
 		}
 		return nil
@@ -114,6 +123,33 @@ func (s *Store) look(id, digest string, entries []entry, all bool) (found []Find
 	}
 	slices.SortFunc(found, func(a, b Finding) int { return strings.Compare(a.File, b.File) })
 	return found
+}
+
+// untouched reports whether every file has the size, mode and time that it was
+// made with, and every directory the time, which changes with what is in it.
+func untouched(root string, dirs map[string]bool, entries []entry) bool {
+	same := func(name string) fs.FileInfo {
+		info, err := os.Lstat(filepath.Join(root, name))
+		if err != nil || !info.ModTime().Equal(stamp) {
+			return nil
+		}
+		return info
+	}
+	if info := same(""); info == nil || !info.IsDir() {
+		return false
+	}
+	for d := range dirs {
+		if info := same(d); info == nil || !info.IsDir() {
+			return false
+		}
+	}
+	for _, e := range entries {
+		info := same(e.name)
+		if info == nil || !info.Mode().IsRegular() || info.Size() != e.size || hasExecBits && (info.Mode().Perm()&0o111 != 0) != e.exec {
+			return false
+		}
+	}
+	return true
 }
 
 func parents(entries []entry) map[string]bool {
@@ -129,15 +165,13 @@ func parents(entries []entry) map[string]bool {
 }
 
 // compare says what is wrong with one materialised file.
-func compare(path string, d fs.DirEntry, e entry, all bool) string {
+func compare(path string, d fs.DirEntry, e entry) string {
 	info, err := d.Info()
 	switch {
 	case err != nil || !info.Mode().IsRegular() || info.Size() != e.size:
 		return "modified"
 	case hasExecBits && (info.Mode().Perm()&0o111 != 0) != e.exec:
 		return "mode"
-	case !all && info.ModTime().Equal(stamp):
-		return ""
 	}
 	b, err := os.ReadFile(path)
 	if err != nil || sum(b) != e.sum {
