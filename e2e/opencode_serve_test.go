@@ -295,9 +295,15 @@ type message struct {
 	Parts []part
 }
 
+// messages asks again if there is no answer: a busy machine's host may be late.
 func (s *serve) messages(t *testing.T, session string) (out []message) {
 	t.Helper()
-	if err := s.call("GET", "/session/"+session+"/message", nil, &out); err != nil {
+	var err error
+	asked := func() bool {
+		err = s.call("GET", "/session/"+session+"/message", nil, &out)
+		return err == nil
+	}
+	if !until(t.Context(), 60*time.Second, asked) {
 		t.Fatal(err)
 	}
 	return out

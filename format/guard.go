@@ -25,14 +25,17 @@ import (
 // it changed.
 const callTimeout = 20 * time.Second
 
+// Name is what the guard is called.
+const Name = "format"
+
 // Guard formats the files that a call has changed, and tells the agent their
 // new text.
 func Guard(o Options) whet.Guard {
 	if o.Enabled != nil && !*o.Enabled {
-		return whet.Guard{Name: "format"}
+		return whet.Guard{Name: Name}
 	}
 	g := &guard{engine: &Engine{Options: o, Trusted: trust.Check}, slots: make(chan struct{}, min(2, runtime.NumCPU()))}
-	return whet.Guard{Name: "format", Before: g.before, After: g.after}
+	return whet.Guard{Name: Name, Before: g.before, After: g.after}
 }
 
 type guard struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -11,8 +12,25 @@ import (
 	"github.com/whet-dev/whet/host/rpc"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit"
+	"github.com/whet-dev/whet/kit/packages"
 	"github.com/whet-dev/whet/market"
 )
+
+// openCode is what packages add to the configuration of OpenCode.
+func openCode(set packages.Set) (map[string]any, error) {
+	if len(set) == 0 {
+		return nil, nil
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := state.Root()
+	if err != nil {
+		return nil, err
+	}
+	return set.OpenCode(packages.Host{Exe: exe, Dir: filepath.Join(dir, "opencode")})
+}
 
 func rpcCommand() *cobra.Command {
 	return &cobra.Command{
@@ -20,8 +38,19 @@ func rpcCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			log := hookfirst.Logger(c.ErrOrStderr())
 			stores := state.Memories()
-			setup := func(dir, worktree string, _ *rpc.Host) (*whet.Kit, func(string) whet.Store) {
-				return kit.New(config.Load[kit.Config](dir, worktree, os.Environ()), log), began(stores, kit.Where(dir, worktree))
+			setup := func(dir, worktree string, _ *rpc.Host) rpc.Offer {
+				l := config.Load[kit.Config](dir, worktree, os.Environ())
+				set, problems := packagesOf(c.Context(), l, dir, worktree)
+				o := rpc.Offer{Kit: kit.New(l, log), Store: began(stores, kit.Where(dir, worktree))}
+				o.Kit.Guards = append([]whet.Guard{set.Guard(log)}, o.Kit.Guards...)
+				var err error
+				if o.Config, err = openCode(set); err != nil {
+					problems = append(problems, err.Error())
+				}
+				for _, p := range problems {
+					log.Warn("marketplace", "problem", p)
+				}
+				return o
 			}
 			s := rpc.Server{Version: version, Setup: setup, Log: log}
 			return s.Serve(c.Context(), os.Stdin, os.Stdout)

@@ -214,6 +214,9 @@ func specialist(name, dir string) (agent.Role, error) {
 	}
 	var names []string
 	custom, problems := customAgents(dir)
+	set, _ := packagesOf(context.Background(), taskConfig(dir), dir, project.Worktree(dir)) // told where a session begins
+	guests, more := set.Roles()
+	custom, problems = append(custom, guests...), append(problems, more...)
 	for _, r := range slices.Concat(agent.Roles()[1:], custom) { // the first hands tasks out
 		if r.Name == name {
 			return r, nil
@@ -242,6 +245,10 @@ func openAgent(log *slog.Logger) llm.Open {
 	stores := state.Memories()
 	return func(t task.Task) (o agent.Options, err error) {
 		l := taskConfig(t.Dir)
+		set, problems := packagesOf(context.Background(), l, t.Dir, project.Worktree(t.Dir))
+		for _, p := range problems {
+			log.Warn("marketplace", "problem", p)
+		}
 		if o.Role, err = specialist(t.Agent, t.Dir); err != nil {
 			return o, err
 		}
@@ -254,6 +261,7 @@ func openAgent(log *slog.Logger) llm.Open {
 		}
 		o.Model, o.Kit, o.Disabled = e.Open(), kit.New(l, log), l.Config.Tools.Disabled
 		o.MaxSteps = o.Role.MaxSteps
+		bring(set, &o, log)
 		o.Session = whet.Session{ID: t.ID, Host: "whet-task", Dir: t.Dir, Worktree: project.Worktree(t.Dir), Store: stores(t.ID), Ask: permit(t)}
 		return o, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/whet-dev/whet/internal/project"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit"
+	"github.com/whet-dev/whet/kit/packages"
 )
 
 // A place is a project and what is configured there.
@@ -21,6 +22,7 @@ type place struct {
 	dir, worktree string
 	config        *config.Loaded[kit.Config]
 	kit           *whet.Kit
+	packages      packages.Set // in force
 }
 
 // open reads the configuration for dir, "" for the working directory, and
@@ -31,6 +33,11 @@ func open(c *cobra.Command, dir string) (*place, error) {
 		return nil, err
 	}
 	for _, problem := range p.config.Problems {
+		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
+	}
+	var problems []string
+	p.packages, problems = packagesOf(c.Context(), p.config, p.dir, p.worktree)
+	for _, problem := range problems {
 		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
 	}
 	p.kit = kit.New(p.config, hookfirst.Logger(c.ErrOrStderr()))

@@ -29,7 +29,16 @@ import (
 const Protocol = 1
 
 // Setup makes what a session in dir needs. host lends the host's own API.
-type Setup func(dir, worktree string, host *Host) (*whet.Kit, func(session string) whet.Store)
+type Setup func(dir, worktree string, host *Host) Offer
+
+// An Offer is what a connection has for its host.
+type Offer struct {
+	Kit   *whet.Kit
+	Store func(session string) whet.Store
+	// Config is added to the host's own configuration, in its words, by section;
+	// what a person has there under the same name stays.
+	Config map[string]any
+}
 
 // Server holds what a connection needs. All fields are required.
 type Server struct {
@@ -209,14 +218,19 @@ func (c *connection) initialize(p initialize) (any, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kit, c.store = c.Setup(p.Directory, p.Worktree, c.host)
+	offer := c.Setup(p.Directory, p.Worktree, c.host)
+	c.kit, c.store = offer.Kit, offer.Store
 	c.session = whet.Session{Host: p.Host, Dir: p.Directory, Worktree: p.Worktree}
 	c.own = own(p.Host)
 	tools := []toolInfo{}
 	for _, t := range offered(c.kit.Tools, c.own) {
 		tools = append(tools, toolInfo{t.Name, t.Title(), t.Doc, t.ReadOnly, t.Input()})
 	}
-	return map[string]any{"version": c.Version, "tools": tools}, nil
+	reply := map[string]any{"version": c.Version, "tools": tools}
+	if len(offer.Config) > 0 {
+		reply["config"] = offer.Config
+	}
+	return reply, nil
 }
 
 // call turns the shim's words into ours.

@@ -90,8 +90,8 @@ func dial(t *testing.T) *shim {
 	outR, outW := io.Pipe()
 	s := &shim{t: t, in: inW, out: bufio.NewReader(outR), done: make(chan error, 1), started: make(chan struct{}, 1)}
 	stores := state.Memories()
-	srv := rpc.Server{Version: "1.2.3", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, h *rpc.Host) (*whet.Kit, func(string) whet.Store) {
-		return testKit(h, s.started), stores
+	srv := rpc.Server{Version: "1.2.3", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, h *rpc.Host) rpc.Offer {
+		return rpc.Offer{Kit: testKit(h, s.started), Store: stores}
 	}}
 	go func() { s.done <- srv.Serve(t.Context(), inR, outW); outW.Close() }()
 	t.Cleanup(func() { inW.Close(); <-s.done })
@@ -182,13 +182,17 @@ func TestHostTools(t *testing.T) {
 		for _, name := range []string{"grep", "apply_patch", "webfetch", "echo"} {
 			kit.Tools = append(kit.Tools, whet.New(name, "Do.", func(context.Context, *whet.Call, struct{}) (text, error) { return "", nil }))
 		}
-		srv := rpc.Server{Version: "1", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, _ *rpc.Host) (*whet.Kit, func(string) whet.Store) {
-			return kit, state.Memories()
+		srv := rpc.Server{Version: "1", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, _ *rpc.Host) rpc.Offer {
+			return rpc.Offer{Kit: kit, Store: state.Memories(), Config: map[string]any{"agent": map[string]any{"critic": "x"}}}
 		}}
 		done := make(chan error, 1)
 		go func() { done <- srv.Serve(t.Context(), inR, outW) }()
 		lines := bufio.NewReader(outR)
-		answer := func(line string) (result struct{ Tools []struct{ Name string } }) {
+		type reply struct {
+			Tools  []struct{ Name string }
+			Config map[string]map[string]string
+		}
+		answer := func(line string) (result reply) {
 			if line != "" {
 				go func() { _, _ = io.WriteString(inW, line+"\n") }()
 			}
@@ -205,7 +209,11 @@ func TestHostTools(t *testing.T) {
 		}
 		answer("")
 		var names []string
-		for _, tool := range answer(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"host":"` + host + `","directory":"/p"}}`).Tools {
+		first := answer(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"host":"` + host + `","directory":"/p"}}`)
+		if first.Config["agent"]["critic"] != "x" {
+			t.Errorf("%s: the host's configuration gets %v", host, first.Config)
+		}
+		for _, tool := range first.Tools {
 			names = append(names, tool.Name)
 		}
 		if b, err := json.Marshal(names); err != nil || string(b) != want {

@@ -21,9 +21,7 @@ function program(options) {
 }
 
 function parse(text) {
-  try {
-    return JSON.parse(text)
-  } catch {} // undefined
+  try { return JSON.parse(text) } catch {} // undefined
 }
 
 /** A child and the calls under way; it is started when needed, and again after it died. */
@@ -34,7 +32,7 @@ class Link {
   asks = new Map() // callID → the host's own way to ask for permission
   injected = new Map() // sessionID → text for its prompts
   constructor(bin, hello, host) { Object.assign(this, { bin, hello, host }) }
-  ready() { // resolves to the tools
+  ready() { // resolves to the tools; then config is what packages add to the host's configuration
     if (this.live) return this.live.ready
     if (++this.starts > STARTS) return Promise.reject(new Error(`whet ended ${STARTS} times and is not started again`))
     const live = (this.live = { waiting: new Map(), last: 0 })
@@ -56,7 +54,7 @@ class Link {
       for (const line of lines) this.receive(live, line)
     })
     for (const h of [proc, proc.stdin, proc.stdout]) h.unref?.() // keeps no host alive
-    live.ready = this.send(live, "initialize", { protocol: PROTOCOL, ...this.hello }).then(({ tools }) => ((this.own = new Set(tools.map((t) => t.name))), tools))
+    live.ready = this.send(live, "initialize", { protocol: PROTOCOL, ...this.hello }).then((r) => (Object.assign(this, { config: r.config, own: new Set(r.tools.map((t) => t.name)) }), r.tools))
     live.ready.catch(() => {})
     return live.ready
   }
@@ -171,8 +169,10 @@ async function server(input, options) {
   const call = (i, args) => ({ callID: i.callID, tool: i.tool, sessionID: i.sessionID, agent: i.agent ?? agents.get(i.sessionID), args })
 
   return {
-    async dispose() {
-      if (--link.users === 0) links.delete(directory), link.close()
+    async dispose() { if (--link.users === 0) links.delete(directory), link.close() },
+    async config(c) { // lists grow; a name that a person has used stays theirs
+      const both = (a, b) => (Array.isArray(b) ? [...new Set([...(a ?? []), ...b])] : { ...b, ...a, ...(Array.isArray(b.paths) && { paths: both(a?.paths, b.paths) }) })
+      for (const [k, v] of Object.entries(link.config ?? {})) c[k] = both(c[k], v)
     },
     tool: Object.fromEntries(tools.map((t) => [t.name, {
       description: t.description,

@@ -25,6 +25,7 @@ import (
 	"github.com/whet-dev/whet/host/hook"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit/guards"
+	"github.com/whet-dev/whet/market"
 )
 
 func init() {
@@ -107,7 +108,8 @@ func failOpen(d *hook.Dialect, err error) error {
 
 func setup(dir, worktree string) (*whet.Kit, func(string) whet.Store) {
 	l := config.Load[guards.Config](dir, worktree, os.Environ())
-	return &whet.Kit{Guards: guards.New(l.Config, l.Report), Log: Logger(io.Discard)}, state.Default
+	where := market.Where{Dir: dir, Worktree: worktree, Environ: os.Environ()}
+	return &whet.Kit{Guards: guards.WithPackages(guards.New(l.Config, l.Report), l.Config, where), Log: Logger(io.Discard)}, state.Default
 }
 
 // Logger writes to the file that $WHET_LOG names, or else warnings to w. A hook
