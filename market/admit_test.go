@@ -145,7 +145,10 @@ func TestRequirements(t *testing.T) {
 	w.install(w.pack("acme/c", "1.0.0", with(skill("c", "1"), map[string]string{"requires": `{"mcp": ["context7"]}`})))
 	w.install(w.pack("acme/d", "1.0.0", with(skill("d", "1"), map[string]string{"requires": `{"skills": ["c"]}`})))
 	for _, id := range []string{"acme/a", "acme/c", "acme/d"} {
-		w.enable(id, "")
+		o, err := w.m.Enable(t.Context(), id, "")
+		if w.ok("Enabled", o, err); !strings.Contains(o.Text, "\nnote: missing-required-dependency: it requires ") {
+			t.Errorf("enable: %s", o.Text)
+		}
 	}
 	want := []string{
 		"acme/a missing-required-dependency: it requires skill b",
