@@ -174,6 +174,11 @@ func (m *Market) finish(o Outcome) Outcome {
 		var in []*admission
 		in, o.Diagnostics = s.admit()
 		o.ReloadRequired = m.reload(s, in)
+		for _, d := range o.Diagnostics {
+			if o.Package != nil && d.ID == o.Package.ID {
+				o.Notes = append(o.Notes, d.Code+": "+d.Text) // it is on, and yet not all of it is in force
+			}
+		}
 	} else {
 		o.ReloadRequired = unknown
 	}

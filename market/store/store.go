@@ -32,7 +32,7 @@ const lockName = "lock.json"
 // in the user's data directory.
 func Place(env func(string) string) (string, error) {
 	if dir := env("WHET_MARKET_DIR"); dir != "" {
-		return dir, nil
+		return filepath.Abs(dir)
 	}
 	if dir := env("XDG_DATA_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "whet", "market"), nil
