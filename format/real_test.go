@@ -164,6 +164,7 @@ func tree(t *testing.T, root *os.Root, but string) map[string]string {
 func TestPeerFormatters(t *testing.T) {
 	for _, r := range reals {
 		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
 			root, e := r.make(t, r.bad)
 			if err := root.Chmod(r.file, 0o640); err != nil {
 				t.Fatal(err)
