@@ -49,8 +49,8 @@ type Edit struct {
 	// Ours says that Before is what a formatter made of the whole file, Partly
 	// that it is what was left when a formatter would have changed more.
 	Ours, Partly bool
-	Scope string // Auto, Changed or Whole; "" means the engine's
-	Check bool   // write nothing
+	Scope        string // Auto, Changed or Whole; "" means the engine's
+	Check        bool   // write nothing
 	// Off reports whether a formatter must leave the file alone; may be nil.
 	Off func(formatter string) bool
 }
