@@ -186,8 +186,7 @@ func TestPeerFormatters(t *testing.T) {
 			crlf := func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
 			formatted(r.bad, r.good)
 			formatted(r.good, r.good)
-			formatted(crlf(r.bad), crlf(r.good))
-			formatted("\ufeff"+r.bad, "\ufeff"+r.good)
+			formatted("\ufeff"+crlf(r.bad), "\ufeff"+crlf(r.good))
 			if diff := cmp.Diff(others, tree(t, root, r.file)); diff != "" {
 				t.Errorf("other files changed (-want +got):\n%s", diff)
 			}
