@@ -30,6 +30,7 @@ func TestHostileFormatters(t *testing.T) {
 		{"prints binary", "printf 'alpha beta gamma delta epsilon zeta eta theta \\377\\376'; cat", true, "not UTF-8"},
 		{"prints without end", "yes alpha", true, "more than four times"},
 		{"prints and fails", "sed 's/  */ /g'; echo 'bad thing' >&2; echo more >&2; exit 3", true, "failed (exit 3): bad thing"},
+		{"says why on the wrong stream", "echo; echo 'bad thing'; exit 3", true, "failed (exit 3): bad thing"},
 		{"fails silently", "exit 4", true, "failed (exit 4)"},
 		{"fails with escapes", "printf '\\033[31mred\\033[0m' >&2; exit 1", true, "failed (exit 1): [31mred"},
 		{"is killed", "kill -9 $$", true, "failed (exit -1)"},
