@@ -14,6 +14,7 @@ import (
 
 	"github.com/whet-dev/whet/cmd/whet/hookfirst"
 	"github.com/whet-dev/whet/host/mcp"
+	"github.com/whet-dev/whet/internal/proc"
 	"github.com/whet-dev/whet/internal/state"
 )
 
@@ -47,6 +48,7 @@ a new token is made and printed on standard error.`,
 			if addr != "" {
 				return serveHTTP(c, s, addr)
 			}
+			proc.LeaveTerminal()
 			ctx, cancel := context.WithCancel(c.Context())
 			defer cancel()
 			go untilOrphaned(ctx, cancel)

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A tree is a child and everything it started. The group catches what stayed
@@ -44,6 +46,21 @@ func terminal() bool {
 	}
 	f.Close()
 	return true
+}
+
+// LeaveTerminal gives up this process's terminal, in one that serves a program
+// and never asks a person: its children then have none to wait at, without a
+// session of their own. The leader of a session keeps it, because with it the
+// whole session would lose it.
+func LeaveTerminal() {
+	f, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if sid, err := unix.Getsid(0); err == nil && sid != os.Getpid() {
+		_ = unix.IoctlSetInt(int(f.Fd()), unix.TIOCNOTTY, 0) // else the children get a session each
+	}
 }
 
 // terminate asks the child's group to end.
