@@ -58,6 +58,9 @@ func TestRuns(t *testing.T) {
 		if a.Total != c.total || !strings.Contains(a.String(), c.note) || c.note == "" && strings.Contains(a.String(), "was read as") {
 			t.Errorf("%s: %d matches, want %d; %s", c.pattern, a.Total, c.total, a)
 		}
+		if a.Searched != 2 {
+			t.Errorf("%s: %d files searched, want 2", c.pattern, a.Searched)
+		}
 		if got := runs(); got != c.runs {
 			t.Errorf("%s: %s; want %s", c.pattern, got, c.runs)
 		}

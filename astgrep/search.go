@@ -19,6 +19,7 @@ type searcher struct {
 	overlap bool
 	// absent are sets of words that no file holds together.
 	absent [][]needle
+	among  int                  // files of the language, once they have been counted
 	chosen map[string]selection // by the needles
 	vain   string               // shape of the reading that found nothing already
 }
@@ -231,7 +232,7 @@ func (s *searcher) once(ctx context.Context, r reading, need int) (*finding, err
 	}
 	f := &finding{reading: r}
 	if s.isAbsent(needles) {
-		f.collector = newCollector(need, nil)
+		f.collector, f.seen = newCollector(need, nil), s.among
 		return f, nil
 	}
 	var err error
@@ -258,7 +259,7 @@ func (s *searcher) choose(ctx context.Context, needles []needle) (selection, err
 	if s.chosen == nil {
 		s.chosen = map[string]selection{}
 	}
-	s.chosen[key] = sel
+	s.chosen[key], s.among = sel, max(s.among, sel.seen)
 	if !sel.whole && len(sel.files) == 0 && len(needles) > 0 {
 		s.absent = append(s.absent, needles)
 	}
