@@ -240,13 +240,14 @@ func (g *guard) one(ctx context.Context, c *whet.Call, m memory, path string) (r
 	}
 	e.Off = func(formatter string) bool { return slices.Contains(m.Off, formatter+" "+path) }
 	err = once(path, func(done *finished) error {
+		e.Partly = !done.Whole && done.Text == digest(e.Before)
 		if now, err := root.ReadFile(name); err == nil && done.is(now) {
 			rep.silent = true
 			return nil
 		}
 		rep.outcome, rep.err = g.engine.Format(ctx, e)
 		if rep.err == nil {
-			*done = finished{At: time.Now(), Text: digest(rep.outcome.Formatted)}
+			*done = finished{At: time.Now(), Text: digest(rep.outcome.Formatted), Whole: rep.outcome.Whole}
 		}
 		return nil
 	})
@@ -397,8 +398,9 @@ func keep(text []byte) (string, error) {
 
 // finished is the last text that a formatter made of a file, whoever asked.
 type finished struct {
-	At   time.Time `json:"at"`
-	Text string    `json:"text"`
+	At    time.Time `json:"at"`
+	Text  string    `json:"text"`
+	Whole bool      `json:"whole,omitempty"` // it would not change it again
 }
 
 // is reports whether text is that text, and new enough to be the same edit's.

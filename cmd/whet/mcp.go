@@ -18,6 +18,7 @@ import (
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/cmd/whet/hookfirst"
 	"github.com/whet-dev/whet/host/mcp"
+	"github.com/whet-dev/whet/internal/proc"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit/packages"
 	"github.com/whet-dev/whet/market"
@@ -59,6 +60,7 @@ a new token is made and printed on standard error.`,
 			if addr != "" {
 				return serveHTTP(c, s, addr)
 			}
+			proc.LeaveTerminal()
 			ctx, cancel := context.WithCancel(c.Context())
 			defer cancel()
 			go untilOrphaned(ctx, cancel)

@@ -10,6 +10,7 @@ import (
 	"github.com/whet-dev/whet/cmd/whet/hookfirst"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/host/rpc"
+	"github.com/whet-dev/whet/internal/proc"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit"
 	"github.com/whet-dev/whet/kit/packages"
@@ -36,6 +37,7 @@ func rpcCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "rpc", Short: "Serve a plugin inside its host on standard input and output", GroupID: "hosts", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			proc.LeaveTerminal()
 			log := hookfirst.Logger(c.ErrOrStderr())
 			stores := state.Memories()
 			setup := func(dir, worktree string, _ *rpc.Host) rpc.Offer {

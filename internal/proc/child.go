@@ -15,8 +15,8 @@ type Child struct {
 	once sync.Once
 }
 
-// Start starts cmd as a Child, which leads a session of its own. cmd's pipes
-// must have been asked for before.
+// Start starts cmd as a Child, which leads a group of its own. cmd's pipes must
+// have been asked for before.
 func Start(cmd *exec.Cmd) (*Child, error) {
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()

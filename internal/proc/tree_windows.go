@@ -37,6 +37,9 @@ func startTree(cmd *exec.Cmd) (*tree, error) {
 	return t, nil
 }
 
+// LeaveTerminal does nothing: a console is nothing that a child would wait at.
+func LeaveTerminal() {}
+
 // adopt puts the child into the job. It fails if the child has ended already,
 // and then there is nothing to hold.
 func (t *tree) adopt() {

@@ -23,6 +23,7 @@ import (
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/host/hook"
+	"github.com/whet-dev/whet/internal/proc"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit/guards"
 	"github.com/whet-dev/whet/market"
@@ -94,6 +95,7 @@ func answer(ctx context.Context, d *hook.Dialect, in io.Reader, out io.Writer) (
 		}
 		err = failOpen(d, err)
 	}()
+	proc.LeaveTerminal()
 	return hook.Run(ctx, d, setup, in, out)
 }
 
