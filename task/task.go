@@ -30,6 +30,11 @@ type Task struct {
 	MaxRun time.Duration `json:"max_run,omitempty"`
 	Allow  []string      `json:"allow,omitempty"` // actions that need no person's permission
 
+	Isolation Isolation `json:"isolation,omitempty"` // as the parent wants it
+	Repo      string    `json:"repo,omitempty"`      // the one repository that holds its files; it may get a worktree of that
+	NoRepo    string    `json:"no_repo,omitempty"`   // why it can't
+	Checkout  *Checkout `json:"checkout,omitempty"`  // the worktree that it works in
+
 	Job
 	Created time.Time `json:"created"`
 	Started time.Time `json:"started,omitzero"` // of this generation
@@ -46,6 +51,16 @@ type Task struct {
 	Usage   Usage    `json:"usage,omitzero"`    // of all generations
 	Writes  bool     `json:"writes,omitempty"`  // may change files
 }
+
+// An Isolation says where a task works.
+type Isolation string
+
+// Where a task works. The zero value leaves it to the configuration: with the
+// others, unless its files belong to one of them.
+const (
+	Shared   Isolation = "shared"
+	Isolated Isolation = "worktree"
+)
 
 // Older orders tasks by when they were launched.
 func Older(a, b *Task) int {
