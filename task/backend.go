@@ -70,6 +70,8 @@ type Look struct {
 	Tool    string   // running now
 	Changed []string
 	Active  time.Time // last sign of life; zero if unknown
+	// Checkout is set by the runner: what the task's worktree was found to hold.
+	Checkout *Checkout
 }
 
 // Ended reports evidence of an end.

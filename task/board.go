@@ -40,7 +40,7 @@ func Board(tasks []*Task, now time.Time, reuse int) string {
 	var active, reusable, stopped []*Task
 	for _, t := range tasks {
 		switch {
-		case !t.Acked:
+		case !t.Acked || t.Checkout.Waits():
 			active = append(active, t)
 		case t.Phase == Stopped:
 			stopped = append(stopped, t)
@@ -144,6 +144,11 @@ func (b *board) state(t *Task) string {
 	add(class != "", class)
 	add(t.Phase == Running && t.CancelReq && !t.Deadline, "cancelling")
 	add(t.Waiting > 0, fmt.Sprintf("msgs %d", t.Waiting))
+	if c := t.Checkout; c != nil {
+		add(c.Fate == "", "worktree")
+		add(c.Fate == Unmerged, "waits for task_merge")
+		add(c.Fate == Clashing, fmt.Sprintf("merge conflict (%d files)", len(c.Conflicts)))
+	}
 	return strings.Join(words, ", ")
 }
 

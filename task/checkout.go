@@ -1,6 +1,7 @@
 package task
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 )
@@ -46,6 +47,21 @@ func (c *Checkout) With(change func(*Checkout)) *Checkout {
 	d := *c
 	change(&d)
 	return &d
+}
+
+// state is what a person or a model should know of it, in a few words.
+func (c *Checkout) state() string {
+	switch {
+	case c == nil:
+		return ""
+	case c.Fate == "":
+		return Line(c.Dir)
+	case c.Fate == Clashing:
+		return fmt.Sprintf("%s, conflict with the project (%d files): task_revive, then task_merge", Line(c.Dir), len(c.Conflicts))
+	case c.Fate == Unmerged:
+		return Line(c.Dir) + ", waits for task_merge"
+	}
+	return string(c.Fate)
 }
 
 // Place returns where in the worktree the task works: at its own directory, or

@@ -13,11 +13,17 @@ type Options struct {
 	IdleExitS   int `json:"idleExitS,omitempty" doc:"the runner ends itself after this long without work, in seconds (default 1800)" min:"0"`
 	KeepDays    int `json:"keepDays,omitempty" doc:"ended tasks are kept this long (default 30)" min:"0"`
 
-	Allow    []string            `json:"allow,omitempty" doc:"what background tasks may do without a person's permission: bash, edit outside the project, ..." layer:"user" eg:"bash"`
-	OpenCode OpenCode            `json:"opencode,omitzero" doc:"the backend opencode" layer:"user"`
-	Budget   Budget              `json:"budget,omitzero" doc:"no new task is started once this is used up, for each orchestrator session"`
-	ACP      map[string]ACPAgent `json:"acp,omitempty" doc:"agents that speak the Agent Client Protocol, by name" layer:"user"`
-	Agents   map[string]Agent    `json:"agents,omitempty" doc:"who works as which specialist" layer:"user"`
+	Allow     []string            `json:"allow,omitempty" doc:"what background tasks may do without a person's permission: bash, edit outside the project, ..." layer:"user" eg:"bash"`
+	OpenCode  OpenCode            `json:"opencode,omitzero" doc:"the backend opencode" layer:"user"`
+	Ownership Ownership           `json:"ownership,omitzero" doc:"what is done so that two tasks don't change the same files"`
+	Budget    Budget              `json:"budget,omitzero" doc:"no new task is started once this is used up, for each orchestrator session"`
+	ACP       map[string]ACPAgent `json:"acp,omitempty" doc:"agents that speak the Agent Client Protocol, by name" layer:"user"`
+	Agents    map[string]Agent    `json:"agents,omitempty" doc:"who works as which specialist" layer:"user"`
+}
+
+// Ownership says what is done so that two tasks don't change the same files.
+type Ownership struct {
+	OnConflict string `json:"onConflict,omitempty" doc:"a task that wants files which a task at work owns: auto (the default: it works in a git worktree of its own, or waits where that can't be had), queue (it waits), refuse (it is not launched) or allow (nobody owns anything)" enum:"auto,queue,refuse,allow"`
 }
 
 // Budget bounds what the tasks of one session may use.

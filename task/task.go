@@ -48,6 +48,7 @@ type Task struct {
 	Text    string   `json:"text,omitempty"`  // its answer, or what there is of one
 	Reason  string   `json:"reason,omitempty"`
 	Changed []string `json:"changed,omitempty"` // files that it wrote, relative to Dir
+	Also    []Also   `json:"also,omitempty"`    // who else changed some of these meanwhile
 	Usage   Usage    `json:"usage,omitzero"`    // of all generations
 	Writes  bool     `json:"writes,omitempty"`  // may change files
 }
@@ -70,6 +71,12 @@ func Older(a, b *Task) int {
 // Allows reports whether the person has permitted an action beforehand.
 func (t *Task) Allows(action string) bool {
 	return slices.Contains(t.Allow, "*") || slices.Contains(t.Allow, action)
+}
+
+// Also are files that somebody else has changed during a task's run.
+type Also struct {
+	By    string   `json:"by"`
+	Files []string `json:"files"`
 }
 
 // Usage is what a task has cost so far.

@@ -233,8 +233,8 @@ func customAgents(dir string) ([]agent.Role, []string) {
 func openAgent(log *slog.Logger) llm.Open {
 	stores := state.Memories()
 	return func(t task.Task) (o agent.Options, err error) {
-		l := taskConfig(t.Dir)
-		if o.Role, err = specialist(t.Agent, t.Dir); err != nil {
+		l := taskConfig(t.Home())
+		if o.Role, err = specialist(t.Agent, t.Home()); err != nil {
 			return o, err
 		}
 		e, err := l.Config.Agent.Resolve(agent.Wish{Model: t.Model, BaseURL: t.BaseURL}, os.Getenv)
@@ -253,7 +253,7 @@ func openAgent(log *slog.Logger) llm.Open {
 
 // brief is what an agent of another vendor is told of its part.
 func brief(t task.Task) string {
-	role, err := specialist(t.Agent, t.Dir)
+	role, err := specialist(t.Agent, t.Home())
 	if err != nil {
 		return ""
 	}

@@ -46,6 +46,9 @@ func (r *Runner) Launch(q task.Request) (*task.Reply, error) {
 	if q.Worker == councilName {
 		return r.council(q, t)
 	}
+	if err := r.plan(t); err != nil {
+		return nil, err
+	}
 	e, err := r.create(t, q.After)
 	if err != nil {
 		return nil, err
@@ -57,7 +60,7 @@ func (r *Runner) Launch(q task.Request) (*task.Reply, error) {
 func (r *Runner) newTask(q task.Request, w Worker) *task.Task {
 	t := &task.Task{
 		ID: newID(), Parent: q.Parent, Agent: q.Worker, Backend: w.Backend, Model: w.Model, Writes: w.Writes,
-		Dir: q.Dir, Tree: q.Tree, Title: title(q), Prompt: q.Text, Files: q.Files, MaxRun: q.MaxRun,
+		Dir: q.Dir, Tree: q.Tree, Title: title(q), Prompt: q.Text, Files: q.Files, MaxRun: q.MaxRun, Isolation: q.Where,
 		Allow: slices.Concat(r.Options.Allow, q.Allow), Job: task.New(), Created: time.Now(), Used: time.Now(),
 	}
 	if t.Model == "" {
@@ -104,6 +107,9 @@ func (r *Runner) create(t *task.Task, after []string) (*entry, error) {
 		t.After = append(t.After, dep.ID)
 	}
 	objective := t.Objective()
+	if why := r.owner(&entry{Task: t}); why != "" && r.Options.Ownership.OnConflict == onConflictRefuse && t.Repo == "" {
+		return nil, task.Errorf(task.Conflict, "it is not launched: it wants files of %s (task.ownership.onConflict is refuse); launch it when that has ended, or give it other files", why)
+	}
 	if err := r.budget(p); err != nil {
 		return nil, err
 	}
@@ -192,7 +198,12 @@ func (r *Runner) dispatch() {
 		switch {
 		case why == "":
 			at.add(e)
-			if _, err := r.apply(e, e.Event(task.Granted), func(t *task.Task) { t.Waits = "" }); err == nil {
+			isolated := r.isolated(e)
+			if _, err := r.apply(e, e.Event(task.Granted), func(t *task.Task) {
+				if t.Waits = ""; isolated {
+					t.Checkout = r.checkoutOf(t)
+				}
+			}); err == nil {
 				r.start(e)
 			}
 		case why != e.Waits:
@@ -234,7 +245,10 @@ func (r *Runner) obstacle(e *entry, at slots) string {
 			return dep.Alias
 		}
 	}
-	if why := r.owner(e); why != "" {
+	if why := r.owner(e); why != "" && e.Repo == "" {
+		if e.NoRepo != "" {
+			why += " (no worktree: " + e.NoRepo + ")"
+		}
 		return why
 	}
 	return at.limit(e, r.Options)
@@ -244,7 +258,7 @@ func (r *Runner) obstacle(e *entry, at slots) string {
 // oldest if there are several. r.mu is held.
 func (r *Runner) owner(e *entry) string {
 	mine, ok := task.ClaimOf(e.Task)
-	if !ok {
+	if !ok || r.Options.Ownership.OnConflict == onConflictAllow {
 		return ""
 	}
 	var first *task.Task
@@ -268,6 +282,9 @@ func (r *Runner) owner(e *entry) string {
 func (r *Runner) claims() (out []task.Claim) {
 	for _, e := range r.open {
 		if c, ok := task.ClaimOf(e.Task); ok && e.Slot {
+			if c.Main == "" && r.Options.Ownership.OnConflict == onConflictAllow {
+				c.Files = nil
+			}
 			out = append(out, c)
 		}
 	}
@@ -354,20 +371,28 @@ func (r *Runner) start(e *entry) {
 	run := r.run(e, r.gathered(e))
 	b := r.backends[e.Backend]
 	r.work.Go(func() {
-		session, err := "", error(nil)
-		if b == nil {
+		var session string
+		head, err := r.prepare(e)
+		switch {
+		case err != nil:
+		case b == nil:
 			err = &task.Refusal{Reason: fmt.Sprintf("there is no backend %q any more", run.Task.Backend)}
-		} else {
+		default:
+			run.Prompt = head + run.Prompt
 			session, err = r.call(b, run)
+		}
+		var left task.Look
+		if task.RefusalOf(err) != nil {
+			left = r.leftovers(e)
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		e.starting = false
-		r.startDone(e, gen, session, err)
+		r.startDone(e, gen, session, err, left)
 	})
 }
 
-func (r *Runner) startDone(e *entry, gen uint32, session string, err error) {
+func (r *Runner) startDone(e *entry, gen uint32, session string, err error, left task.Look) {
 	ev := task.Event{Gen: gen}
 	switch refusal := task.RefusalOf(err); {
 	case err == nil:
@@ -381,7 +406,10 @@ func (r *Runner) startDone(e *entry, gen uint32, session string, err error) {
 		r.start(e)
 	case refusal != nil || e.tries >= maxTries:
 		ev.Kind = task.Refused
-		_, _ = r.apply(e, ev, func(t *task.Task) { t.Reason = err.Error() })
+		_, _ = r.apply(e, ev, func(t *task.Task) {
+			t.Reason = err.Error()
+			leaves(t, left)
+		})
 		r.dispatch()
 	default: // unknown: the next look asks again
 		e.tries++
@@ -442,6 +470,9 @@ func (r *Runner) call(b task.Backend, run task.Run) (session string, err error) 
 // run is the entry's run as a backend sees it. r.mu is held.
 func (r *Runner) run(e *entry, prompt string) task.Run {
 	run := task.Run{Task: *e.Task, Prompt: prompt}
+	if c := e.Checkout; c != nil {
+		run.Task.Dir, run.Task.Tree = c.Place(), c.Dir
+	}
 	for _, n := range e.notes {
 		run.Notes = append(run.Notes, task.Note{ID: n.ID, Text: n.Text})
 	}

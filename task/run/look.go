@@ -45,7 +45,11 @@ func (r *Runner) lookNow(b task.Backend, run task.Run) (task.Look, error) {
 	if hung {
 		return task.Look{}, err
 	}
-	return <-found, err
+	l := <-found
+	if err == nil && (l.Ended() || l.Live == task.LiveGone) && run.Task.Checkout.Kept() {
+		r.saved(&l, run.Task)
+	}
+	return l, err
 }
 
 // saw takes in what a look found. r.mu is held.
@@ -76,6 +80,7 @@ func (r *Runner) saw(e *entry, gen uint32, l task.Look, err error) {
 		r.unpark(e)
 	case l.Live == task.LiveGone:
 		r.step(e, task.Event{Kind: task.Gone, Gen: gen}, func(t *task.Task) {
+			leaves(t, l)
 			t.Reason, t.Text = cmp.Or(l.Reason, "the agent's process has ended"), cmp.Or(l.Text, t.Text)
 		})
 		r.quiet(e, gen, l) // of a closed one it is proof of rest
@@ -156,6 +161,7 @@ func (r *Runner) ended(e *entry, gen uint32, l task.Look) {
 	}
 	r.step(e, task.Event{Kind: kind, Gen: gen}, func(t *task.Task) {
 		t.Text, t.Usage, t.Changed = l.Text, l.Usage, l.Changed
+		leaves(t, l)
 		switch {
 		case t.Deadline:
 			t.Reason = "timed out"
@@ -167,6 +173,13 @@ func (r *Runner) ended(e *entry, gen uint32, l task.Look) {
 			t.Reason = cmp.Or(reason, "it failed without saying why")
 		}
 	})
+}
+
+// leaves takes in what a run has left in its worktree.
+func leaves(t *task.Task, l task.Look) {
+	if l.Checkout != nil {
+		t.Changed, t.Checkout = l.Changed, l.Checkout
+	}
 }
 
 // progress keeps what a running task does in memory; it is on disk with the
@@ -286,7 +299,7 @@ func (r *Runner) drop(old func(*entry) bool) int {
 	}
 	var ids []string
 	for id, e := range r.tasks {
-		if e.Phase.Closed() && e.Lease == task.NoLease && !needed[id] && old(e) {
+		if e.Phase.Closed() && e.Lease == task.NoLease && !e.Checkout.Waits() && !needed[id] && old(e) {
 			ids = append(ids, id)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/store"
+	"github.com/whet-dev/whet/task/worktree"
 )
 
 // A Worker is who a task is given to.
@@ -55,6 +56,7 @@ type Times struct {
 	Poll     time.Duration // between looks at an open task that says nothing: 5 s
 	Grace    time.Duration // from quiet to stopped: Options.StopGraceMS, or 5 s
 	Cooldown time.Duration // first pause after an overload: 2 s
+	Tree     time.Duration // to make, save or merge a worktree: 2 min
 }
 
 func (t Times) withDefaults(o task.Options) Times {
@@ -68,6 +70,7 @@ func (t Times) withDefaults(o task.Options) Times {
 	or(&t.Poll, 5*time.Second)
 	or(&t.Grace, cmp.Or(time.Duration(o.StopGraceMS)*time.Millisecond, 5*time.Second))
 	or(&t.Cooldown, 2*time.Second)
+	or(&t.Tree, 2*time.Minute)
 	return t
 }
 
@@ -79,6 +82,8 @@ type Runner struct {
 	ctx      context.Context // ends with Close
 	stop     context.CancelFunc
 	work     sync.WaitGroup
+	git      func() (*worktree.Git, error)
+	trees    sync.Mutex // held while something is done with worktrees; taken before mu
 
 	mu      sync.Mutex
 	tasks   map[string]*entry
@@ -124,6 +129,7 @@ func Open(c Config) (*Runner, error) {
 		touched: time.Now(), change: make(chan struct{}),
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
+	r.git = sync.OnceValues(func() (*worktree.Git, error) { return worktree.Find(r.ctx) })
 	for _, b := range c.Backends(r.hear, s) {
 		r.backends[b.Name()] = b
 	}
@@ -172,6 +178,7 @@ func (r *Runner) load() error {
 		if _, err := r.apply(e, task.Event{Kind: task.Restarted}, nil); err != nil {
 			return err
 		}
+		r.tidy(e)
 	}
 	for key := range r.parents {
 		r.dirty(key)
@@ -221,6 +228,13 @@ func (r *Runner) apply(e *entry, ev task.Event, set func(*task.Task)) (task.Effe
 	if set != nil {
 		set(&t)
 	}
+	if c := t.Checkout; fx.Has(task.Publish) && c != nil && c.Fate == "" {
+		t.Checkout = c.With(func(c *task.Checkout) {
+			if c.Fate = task.Unmerged; c.Base == "" {
+				c.Fate = task.Unchanged // nothing has ever worked in it
+			}
+		})
+	}
 	c := store.Change{Task: &t, Kind: "state", Body: ev}
 	notes := e.notes
 	if fx.Has(task.Publish) {
@@ -245,6 +259,9 @@ func (r *Runner) apply(e *entry, ev task.Event, set func(*task.Task)) (task.Effe
 	}
 	e.notes = notes
 	r.changed(e, &t)
+	if fx.Has(task.Publish) {
+		r.tidy(e)
+	}
 	return fx, nil
 }
 

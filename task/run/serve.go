@@ -158,6 +158,8 @@ func (r *Runner) Do(ctx context.Context, path string, q task.Request) (*task.Rep
 		return r.Cancel(q)
 	case "/revive":
 		return r.Revive(q)
+	case "/merge":
+		return r.Merge(q)
 	case "/wait-for-user":
 		return r.WaitForUser(q)
 	case "/user-wrote":
