@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/whet-dev/whet/task"
+	"github.com/whet-dev/whet/task/mail"
 	"github.com/whet-dev/whet/task/store"
 )
 
@@ -46,6 +47,11 @@ func (r *Runner) lookNow(b task.Backend, run task.Run) (task.Look, error) {
 		return task.Look{}, err
 	}
 	l := <-found
+	if err == nil && l.Ended() {
+		t := run.Task
+		t.Changed = l.Changed
+		l.Also = mail.Also(r.Dir, &t)
+	}
 	if err == nil && (l.Ended() || l.Live == task.LiveGone) && run.Task.Checkout.Kept() {
 		r.saved(&l, run.Task)
 	}
@@ -160,7 +166,7 @@ func (r *Runner) ended(e *entry, gen uint32, l task.Look) {
 		reason = cmp.Or(reason, "aborted by the host or a person")
 	}
 	r.step(e, task.Event{Kind: kind, Gen: gen}, func(t *task.Task) {
-		t.Text, t.Usage, t.Changed = l.Text, l.Usage, l.Changed
+		t.Text, t.Usage, t.Changed, t.Also = l.Text, l.Usage, l.Changed, l.Also
 		leaves(t, l)
 		switch {
 		case t.Deadline:
