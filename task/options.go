@@ -32,6 +32,33 @@ type Budget struct {
 	Tokens int     `json:"tokens,omitempty" doc:"tokens in and out; 0 means no limit" min:"0"`
 }
 
+// Spent is what tasks have used, all together.
+func Spent(tasks []*Task) (used Usage) {
+	for _, t := range tasks {
+		used = used.Add(t.Usage)
+	}
+	return used
+}
+
+// line is what the board says of the budget: nothing until most of it is used,
+// and then the same until all of it is.
+func (b Budget) line(used Usage) string {
+	part := 0.0
+	if b.USD > 0 {
+		part = used.Cost / b.USD
+	}
+	if b.Tokens > 0 {
+		part = max(part, float64(used.Input+used.Output)/float64(b.Tokens))
+	}
+	switch {
+	case part >= 1:
+		return "The budget of this session is used up: no new task is started. Those at work go on.\n"
+	case part >= 0.8:
+		return "Over 80 % of the budget of this session is used. Start only what is needed.\n"
+	}
+	return ""
+}
+
 // Agent says who works as a specialist.
 type Agent struct {
 	Backend string `json:"backend,omitempty" doc:"llm (the default: whet's own agent) opencode, or acp:NAME" eg:"acp:claude"`

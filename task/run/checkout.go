@@ -117,7 +117,7 @@ func inWorktree(c *task.Checkout, conflicts []string) string {
 func (r *Runner) keepCheckout(e *entry, c *task.Checkout, kind string) error {
 	t := *e.Task
 	t.Checkout = c
-	if err := r.store.Commit(store.Change{Task: &t, Kind: kind, Body: c}); err != nil {
+	if err := r.store.Commit(store.Change{Task: &t, Kind: kind, Body: strings.Join(append([]string{c.Dir}, c.Conflicts...), " ")}); err != nil {
 		return err
 	}
 	r.changed(e, &t)

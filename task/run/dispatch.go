@@ -137,11 +137,7 @@ func (r *Runner) create(t *task.Task, after []string) (*entry, error) {
 }
 
 func (r *Runner) budget(p *parent) error {
-	var used task.Usage
-	for _, e := range p.tasks {
-		used = used.Add(e.Usage)
-	}
-	b := r.Options.Budget
+	b, used := r.Options.Budget, task.Spent(p.pictures())
 	if b.USD > 0 && used.Cost >= b.USD {
 		return task.Errorf(task.OverBudget, "the tasks of this session have cost $%.2f, and task.budget.usd is %.2f: no new one is started", used.Cost, b.USD)
 	}
