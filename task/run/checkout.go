@@ -55,8 +55,10 @@ func (r *Runner) checkoutOf(t *task.Task) *task.Checkout {
 }
 
 // prepare makes or updates a task's worktree, if it has one, before a run
-// begins. It returns what the task has to be told.
-func (r *Runner) prepare(e *entry) (notes string, err error) {
+// begins, and lets the guards know what the task claims. It returns what the
+// task has to be told.
+func (r *Runner) prepare(e *entry) (head string, err error) {
+	defer r.writeClaims()
 	r.mu.Lock()
 	isolated := e.Checkout != nil
 	r.mu.Unlock()
@@ -248,7 +250,13 @@ func (r *Runner) Merge(q task.Request) (*task.Reply, error) {
 		}
 		return nil, task.Errorf(task.Conflict, "the changes of %s could not be merged: %v; they are still in %s", e.Alias, err, c.Dir)
 	}
-	return r.merged(e, c, m, mode == "check")
+	reply, err := r.merged(e, c, m, mode == "check")
+	if err == nil && reply.Task.Checkout.Fate == task.Merged {
+		if err := g.Remove(r.ctx, c); err != nil { // tried again when the runner starts
+			r.Log.Warn("removing a worktree", "dir", c.Dir, "err", err)
+		}
+	}
+	return reply, err
 }
 
 // mergeable refuses a merge of what isn't there, or of a task at work. r.mu is
@@ -302,7 +310,6 @@ func (r *Runner) merged(e *entry, c *task.Checkout, m worktree.Merge, check bool
 	if err != nil {
 		return nil, err
 	}
-	r.tidy(e)
 	if len(files) == 0 {
 		return &task.Reply{Task: e.Task, Text: head + "done\nThe project has all of it already."}, nil
 	}

@@ -261,7 +261,7 @@ func (r *Runner) owner(e *entry) string {
 	var files string
 	for _, o := range r.open {
 		theirs, ok := task.ClaimOf(o.Task)
-		if !ok || !o.Slot || o == e || first != nil && task.Older(first, o.Task) < 0 {
+		if !ok || !holds(o) || o == e || first != nil && task.Older(first, o.Task) < 0 {
 			continue
 		}
 		if g := theirs.Meets(mine); g != "" {
@@ -274,10 +274,13 @@ func (r *Runner) owner(e *entry) string {
 	return fmt.Sprintf("%s, which owns %s", first.Alias, files)
 }
 
+// holds reports whether a task has what it claims: it is at work, or about to be.
+func holds(e *entry) bool { return e.Slot || e.Lease == task.Reviving }
+
 // claims lists what the tasks at work own. r.mu is held.
 func (r *Runner) claims() (out []task.Claim) {
 	for _, e := range r.open {
-		if c, ok := task.ClaimOf(e.Task); ok && e.Slot {
+		if c, ok := task.ClaimOf(e.Task); ok && holds(e) {
 			if c.Main == "" && r.Options.Ownership.OnConflict == onConflictAllow {
 				c.Files = nil
 			}

@@ -84,6 +84,8 @@ type Runner struct {
 	work     sync.WaitGroup
 	git      func() (*worktree.Git, error)
 	trees    sync.Mutex // held while something is done with worktrees; taken before mu
+	claiming sync.Mutex // held while the file of claims is written; taken before mu
+	claimed  string     // what that file says
 
 	mu      sync.Mutex
 	tasks   map[string]*entry
@@ -91,7 +93,6 @@ type Runner struct {
 	parents map[string]*parent
 	links   map[string]string    // sessions that hear of another parent's tasks too
 	cool    map[string]time.Time // by provider: not before then
-	claimed string               // what the file of claims says
 	touched time.Time            // last request or change
 	change  chan struct{}        // closed and replaced at every change
 	changes int64                // how many there were
@@ -277,7 +278,7 @@ func (r *Runner) note(e *entry, set func(*task.Task)) {
 // changed puts the new picture in place and tells whoever waits. r.mu is held.
 func (r *Runner) changed(e *entry, t *task.Task) {
 	e.Task = t
-	if t.Phase.Closed() && !t.Uncertain {
+	if t.Phase.Closed() && !t.Uncertain && t.Lease != task.Reviving {
 		delete(r.open, t.ID)
 	} else {
 		r.open[t.ID] = e
