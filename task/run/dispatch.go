@@ -58,8 +58,11 @@ func (r *Runner) Launch(q task.Request) (*task.Reply, error) {
 }
 
 func (r *Runner) newTask(q task.Request, w Worker) *task.Task {
+	r.mu.Lock()
+	id := r.newID()
+	r.mu.Unlock()
 	t := &task.Task{
-		ID: newID(), Parent: q.Parent, Agent: q.Worker, Backend: w.Backend, Model: w.Model, Writes: w.Writes,
+		ID: id, Parent: q.Parent, Agent: q.Worker, Backend: w.Backend, Model: w.Model, Writes: w.Writes,
 		Dir: q.Dir, Tree: q.Tree, Title: title(q), Prompt: q.Text, Files: q.Files, MaxRun: q.MaxRun, Isolation: q.Where,
 		Allow: slices.Concat(r.Options.Allow, q.Allow), Job: task.New(), Created: time.Now(), Used: time.Now(),
 	}
@@ -72,9 +75,12 @@ func (r *Runner) newTask(q task.Request, w Worker) *task.Task {
 	return t
 }
 
-func newID() string {
+// newID returns an id that sorts after every earlier one, whatever the clock
+// does. r.mu is held.
+func (r *Runner) newID() string {
 	const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-	ms := time.Now().UnixMilli()
+	ms := max(time.Now().UnixMilli(), r.lastID+1)
+	r.lastID = ms
 	id := make([]byte, 10)
 	for i := range id {
 		id[9-i] = digits[ms&31]

@@ -20,6 +20,7 @@ func (r *Runner) look(e *entry) {
 	}
 	b := r.backends[e.Backend]
 	if b == nil || r.ctx.Err() != nil {
+		e.seen = true // as far as it can be
 		return
 	}
 	e.looking, e.again, e.looked = true, false, time.Now()
@@ -63,6 +64,7 @@ func (r *Runner) saw(e *entry, gen uint32, l task.Look, err error) {
 	if r.ctx.Err() != nil || e.Gen != gen {
 		return
 	}
+	e.seen = true
 	if err != nil {
 		_, _ = r.apply(e, task.Event{Kind: task.Unreadable, Gen: gen}, nil) // logged there
 		return
@@ -233,7 +235,7 @@ func (r *Runner) ticks() {
 		case <-tick.C:
 		}
 		now := time.Now()
-		slept := now.Sub(last) > time.Minute // the machine did: look before any limit counts
+		slept := jumped(last, now)
 		last = now
 		r.mu.Lock()
 		for _, e := range r.open {
@@ -248,6 +250,12 @@ func (r *Runner) ticks() {
 	}
 }
 
+// jumped reports whether the machine slept between two ticks, or its clock was
+// set: then every task is looked at before any limit counts.
+func jumped(last, now time.Time) bool {
+	return now.Sub(last) > time.Minute || now.Round(0).Sub(last.Round(0)).Abs() > time.Minute
+}
+
 func (r *Runner) tick(e *entry, now time.Time, slept bool) {
 	open := e.Phase == task.Running || e.Phase == task.Queued && e.Slot
 	doubt := e.Phase.Closed() && e.Uncertain && e.Lease == task.NoLease
@@ -255,10 +263,10 @@ func (r *Runner) tick(e *entry, now time.Time, slept bool) {
 		return
 	}
 	due := now.Sub(e.looked) >= r.Times.Poll || e.Quiet == task.Candidate && now.Sub(e.quietAt) >= r.Times.Grace
-	if slept || due {
+	if e.seen = e.seen && !slept; slept || due {
 		r.look(e)
 	}
-	if slept || e.Phase != task.Running {
+	if !e.seen || e.Phase != task.Running {
 		return
 	}
 	if e.MaxRun > 0 && !e.Deadline && now.Sub(e.Started) >= e.MaxRun {

@@ -145,7 +145,7 @@ func (r *Runner) Message(q task.Request) (*task.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := store.Note{ID: newID(), Task: e.ID, Gen: e.Gen, Text: text, State: store.NoteQueued}
+	n := store.Note{ID: r.newID(), Task: e.ID, Gen: e.Gen, Text: text, State: store.NoteQueued}
 	if fx, err := r.apply(e, e.Event(task.WantMessage), nil); err != nil {
 		return nil, err
 	} else if fx.Has(task.Refuse) {

@@ -88,6 +88,7 @@ type Runner struct {
 	claimed  string     // what that file says
 
 	mu      sync.Mutex
+	lastID  int64 // milliseconds in the last id
 	tasks   map[string]*entry
 	open    map[string]*entry // of these, those that have not come to rest
 	parents map[string]*parent
@@ -109,6 +110,7 @@ type entry struct {
 	quietAt   time.Time    // first quiet look
 	looked    time.Time
 	looking   bool
+	seen      bool // a look has come back since this process began or the machine slept
 	again     bool // look once more when this look is done
 	objective string
 	starting  bool
@@ -167,6 +169,8 @@ func (r *Runner) load() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range tasks {
+		r.lastID = max(r.lastID, t.Created.UnixMilli())
+		t.Started, t.Active = steady(t.Started), steady(t.Active)
 		e := &entry{Task: t}
 		if n, ok := notices[t.ID]; ok {
 			e.notice = &n
@@ -187,6 +191,16 @@ func (r *Runner) load() error {
 	}
 	r.forget(time.Now())
 	return nil
+}
+
+// steady returns a time of the wall clock as one from which time can be measured
+// even if that clock is set. What seems to lie in the future is now.
+func steady(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	now := time.Now()
+	return now.Add(-max(now.Sub(t), 0))
 }
 
 func (r *Runner) loadNotes(e *entry) error {
