@@ -105,7 +105,7 @@ func stopRunner(c *cobra.Command, dir string) error {
 		return err
 	}
 	for limit := time.Now().Add(10 * time.Second); time.Now().Before(limit); time.Sleep(20 * time.Millisecond) {
-		unlock, err := taskrun.Lock(dir)
+		unlock, err := taskrun.Lock(dir, 0)
 		if err == nil {
 			unlock()
 			_, err := fmt.Fprintf(c.OutOrStdout(), "ended; %d tasks go on when it is started again\n", reply.Open)
@@ -118,7 +118,7 @@ func stopRunner(c *cobra.Command, dir string) error {
 func serveTasks(c *cobra.Command, dir string, onDemand bool) error {
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	unlock, err := taskrun.Lock(dir)
+	unlock, err := taskrun.Lock(dir, 2*time.Second)
 	if errors.Is(err, taskrun.ErrRunning) && onDemand {
 		return nil // started twice at once: the other one serves
 	}
