@@ -175,6 +175,7 @@ func (b *bench) notedID() string {
 // A backend that fails, hangs or lies about a cancel never costs the record.
 func TestAbortFails(t *testing.T) {
 	b := newBench(t, task.Options{})
+	b.with(func(times *run.Times) { times.Rest = 100 * time.Millisecond })
 	x := b.launch("fixer", "stubborn")
 	b.fake.Set(nil, nil, func(task.Run) error { return errors.New("no such session") })
 	b.text("running (abort unconfirmed)", "no such session")(b.r.Cancel(say("fix-1", "stop")))

@@ -350,6 +350,11 @@ func (r *Runner) bounded(limit time.Duration, f func(context.Context) error, lat
 		return err, false
 	case <-timer.C:
 	}
+	select {
+	case err := <-done: // both at once, after the machine was busy elsewhere
+		return err, false
+	default:
+	}
 	r.work.Go(func() {
 		select {
 		case err := <-done:
