@@ -64,8 +64,6 @@ func (s *stage) serve() {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	ps, _ := exec.Command("sh", "-c", "ps -ef | grep whet | grep -v grep; cat /proc/locks; ls -i "+s.client.Dir+"; cat "+s.client.Dir+"/serve.log").CombinedOutput()
-	s.Logf("%s", ps)
 	s.kill()
 	s.Fatalf("the runner doesn't answer; it says:\n%s", log.Bytes())
 }
@@ -101,17 +99,6 @@ func TestKilledRunnerLeavesNothing(t *testing.T) {
 		t.Fatalf("only %d processes were started", n)
 	}
 	s.noOrphans()
-}
-
-// finished waits until nothing is open any more.
-func (s *stage) finished() {
-	s.Helper()
-	for limit := time.Now().Add(60 * time.Second); time.Now().Before(limit); time.Sleep(20 * time.Millisecond) {
-		if reply, err := s.ask("/list", task.Request{}); err == nil && reply.Open == 0 {
-			return
-		}
-	}
-	s.Error("tasks are still open")
 }
 
 // noOrphans checks that nothing that the tasks started is still there.
