@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"agent", "task"}, // made of the kernel, so not plain libraries
 	{"task/mail", "task/store", "task/tasktest"},
 	{"task/acp", "task/client", "task/llm", "task/opencode", "task/run"},
-	{"kit/guards"},
+	{"kit/guards", "task/inhost"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc", "install"},
 	{"cmd/whet/hookfirst"},

@@ -9,11 +9,17 @@ import (
 // A Claim is the files that a task at work alone may change: globs relative to
 // its directory, in which ** stands for any number of directories.
 type Claim struct {
-	Task  string   `json:"task"`
-	Alias string   `json:"alias"`
-	Agent string   `json:"agent"`
-	Dir   string   `json:"dir"`
-	Files []string `json:"files"`
+	Task    string   `json:"task"`
+	Alias   string   `json:"alias"`
+	Agent   string   `json:"agent"`
+	Dir     string   `json:"dir"`
+	Files   []string `json:"files"`
+	Session string   `json:"session,omitempty"` // the backend's name for its owner, as guards in that host see it
+}
+
+// By reports whether the session is the owner's, whoever works on the task.
+func (c Claim) By(session string) bool {
+	return c.Task == session || c.Session != "" && c.Session == session
 }
 
 // Owns reports whether the claim names the file, an absolute path.
@@ -126,5 +132,5 @@ func meetSegment(a, b string, literal bool) bool {
 
 // ClaimOf returns what t claims; ok is false if it claims nothing.
 func ClaimOf(t *Task) (c Claim, ok bool) {
-	return Claim{t.ID, t.Alias, t.Agent, t.Dir, t.Files}, t.Writes && len(t.Files) > 0
+	return Claim{t.ID, t.Alias, t.Agent, t.Dir, t.Files, t.Session}, t.Writes && len(t.Files) > 0
 }

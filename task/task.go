@@ -18,6 +18,7 @@ type Task struct {
 	Model   string `json:"model,omitempty"`
 	BaseURL string `json:"base_url,omitempty"` // of the model, where that isn't configured
 	Session string `json:"session,omitempty"`  // the backend's own name for the conversation
+	Via     string `json:"via,omitempty"`      // socket of the host that works on it, where that is the parent's own
 	Dir     string `json:"dir"`
 	Tree    string `json:"worktree,omitempty"`
 

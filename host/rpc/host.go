@@ -13,7 +13,16 @@ import (
 // A Host is the API of the host around the plugin, reached through the shim:
 // hosts without a listening server, or with a secret one, can be called by no
 // other way.
-type Host struct{ conn *jsonrpc2.Conn }
+type Host struct {
+	Name string
+	// Brief says that the host ends as soon as its model rests, so that nothing
+	// can go on in its background.
+	Brief bool
+	// Heard, if Setup sets it, is told of the events of the host's sessions.
+	Heard func(event, session string)
+
+	conn *jsonrpc2.Conn
+}
 
 // HTTP makes a request of the host's own API. body is JSON or nil.
 func (h *Host) HTTP(ctx context.Context, method, path string, body json.RawMessage) (status int, reply json.RawMessage, err error) {

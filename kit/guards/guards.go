@@ -13,6 +13,7 @@ import (
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/loop"
 	"github.com/whet-dev/whet/search"
+	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/mail"
 )
 
@@ -21,6 +22,7 @@ type Config struct {
 	LoopGuard  loop.Options       `json:"loopGuard,omitzero" doc:"the guard against repeated calls"`
 	Formatter  format.Options     `json:"formatter,omitzero" doc:"formatting of edited files"`
 	ApplyPatch applypatch.Options `json:"applyPatch,omitzero" doc:"rescue and application of patches"`
+	Task       task.Options       `json:"task,omitzero" doc:"background tasks"`
 }
 
 // New returns the guards as configured. Those of a kit run top to bottom
@@ -30,8 +32,8 @@ func New(c Config, r config.Report) []whet.Guard {
 		return nil
 	}
 	return []whet.Guard{
-		mail.Guard(),       // adds to what the model reads, when all others are done
-		search.PathGuard(), // cheap refusals first
+		mail.Guard(c.Task.Wake), // adds to what the model reads, when all others are done
+		search.PathGuard(),      // cheap refusals first
 		configNotice(r.Problems),
 		applypatch.Guard(Patching(c)), // rewrites arguments
 		format.Guard(c.Formatter),     // after edits

@@ -44,7 +44,9 @@ class Link {
       live.ended = true
       this.live = null
       for (const w of live.waiting.values()) w.reject(new Error(why))
-      if (!this.closed) this.host.warn(why)
+      if (this.closed) return
+      this.host.warn(why)
+      if (live.up) setTimeout(() => this.ready().catch(() => {}), 1000).unref?.() // tasks may be at work
     }
     proc.on("error", (e) => end(`whet did not start (${this.bin}): ${e.message}`))
     proc.on("exit", (code, signal) => end(live.wrong ?? `whet ended: ${signal ?? "exit status " + code}`))
@@ -56,7 +58,7 @@ class Link {
       for (const line of lines) this.receive(live, line)
     })
     for (const h of [proc, proc.stdin, proc.stdout]) h.unref?.() // keeps no host alive
-    live.ready = this.send(live, "initialize", { protocol: PROTOCOL, ...this.hello }).then(({ tools }) => ((this.own = new Set(tools.map((t) => t.name))), tools))
+    live.ready = this.send(live, "initialize", { protocol: PROTOCOL, ...this.hello }).then(({ tools }) => ((live.up = true), (this.own = new Set(tools.map((t) => t.name))), tools))
     live.ready.catch(() => {})
     return live.ready
   }
@@ -150,7 +152,8 @@ async function server(input, options) {
   const { client, directory, worktree } = input
   let link = links.get(directory)
   if (!link) {
-    link = new Link(program(options), { host: "opencode", directory, worktree }, {
+    const brief = process.argv.includes("run") // it ends when its session rests
+    link = new Link(program(options), { host: "opencode", directory, worktree, brief }, {
       async http({ method, path, body }) {
         const { baseUrl, headers, fetch: inside } = link.client._client.getConfig() // anew: the address may change
         const init = { method, headers: new Headers(headers), body: JSON.stringify(body) } // of undefined, undefined
@@ -194,9 +197,13 @@ async function server(input, options) {
     },
     async "chat.message"(i, out) {
       if (i.agent) agents.set(i.sessionID, i.agent)
-      if (out.parts.some((p) => !p.synthetic)) await link.hook("session.reset", { sessionID: i.sessionID })
+      if (out.parts.every((p) => p.synthetic)) return // nobody wrote it
+      const text = (await link.hook("session.prompt", { sessionID: i.sessionID }))?.text
+      const { id, sessionID, messageID } = out.parts.at(-1)
+      if (text) out.parts.push({ id: id + "w", sessionID, messageID, type: "text", text, synthetic: true })
     },
     async event({ event: { type, properties: { part, ...p } } }) {
+      if (type === "session.idle" || type === "session.error") if (link.live) link.hook("event", { event: type, sessionID: p.sessionID })
       if (type === "session.compacted") await link.hook("session.reset", { sessionID: p.sessionID })
       if (type === "session.deleted") for (const m of [agents, injected]) m.delete(p.info?.id)
       // A tool that throws has no "after": its error is told in this event only.

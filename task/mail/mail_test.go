@@ -57,7 +57,7 @@ func notice(id string) task.Notice { return task.Notice{ID: id, Text: "<task " +
 func TestGuardTellsOnce(t *testing.T) {
 	dir := desk(t)
 	s := whet.Session{ID: "s", Host: "claude-code", Store: state.Memory()}
-	k := &whet.Kit{Guards: []whet.Guard{mail.Guard()}}
+	k := &whet.Kit{Guards: []whet.Guard{mail.Guard(task.Wake{})}}
 	file := task.MailFile(dir, mail.Parent(s))
 	after := func() string {
 		r := &whet.Result{Text: "out"}
@@ -108,7 +108,7 @@ func TestGuardLinksALaunch(t *testing.T) {
 	} {
 		r := &whet.Result{Text: text}
 		c := &whet.Call{Tool: "task", Session: whet.Session{ID: "s", Host: "codex", Store: state.Memory()}}
-		if err := mail.Guard().After(t.Context(), c, r); err != nil {
+		if err := mail.Guard(task.Wake{}).After(t.Context(), c, r); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, slips(t, dir)); d != "" {
@@ -120,7 +120,7 @@ func TestGuardLinksALaunch(t *testing.T) {
 func TestGuardKeepsOwners(t *testing.T) {
 	dir := desk(t)
 	call := func(tool, session, path, args string) error {
-		return mail.Guard().Before(t.Context(), &whet.Call{Tool: tool, Path: path, Args: json.RawMessage(args), Session: whet.Session{ID: session, Dir: "/p"}})
+		return mail.Guard(task.Wake{}).Before(t.Context(), &whet.Call{Tool: tool, Path: path, Args: json.RawMessage(args), Session: whet.Session{ID: session, Dir: "/p"}})
 	}
 	if err := call("edit", "s", "a.go", `{}`); err != nil {
 		t.Errorf("nobody owns anything: %v", err)
