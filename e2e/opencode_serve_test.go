@@ -187,7 +187,7 @@ func startServe(t *testing.T, bin, dir string, script scriptmodel.Script, instal
 	case s.url = <-address:
 	case <-time.After(90 * time.Second):
 	}
-	if s.url == "" || !until(ctx, 60*time.Second, func() bool { return s.call("GET", "/global/health", nil, nil) == nil }) {
+	if s.url == "" || !until(ctx, 60*time.Second, func() bool { return s.callWithin(2*time.Second, "GET", "/global/health", nil, nil) == nil }) {
 		b, _ := os.ReadFile(log.Name())
 		s.cancel()
 		return nil, fmt.Errorf("opencode serve did not come up:\n%s", tail(string(b), 4000))
@@ -214,7 +214,11 @@ func (s *serve) in(t *testing.T, project string) *serve {
 
 // call makes a request of OpenCode's API in the project's directory.
 func (s *serve) call(method, path string, in, out any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	return s.callWithin(time.Minute, method, path, in, out)
+}
+
+func (s *serve) callWithin(limit time.Duration, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	var body io.Reader
 	if in != nil {

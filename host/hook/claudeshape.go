@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Several hosts send events in the shape that Claude Code began. No two accept
@@ -46,11 +47,18 @@ func (v shape) event() (e Event) {
 	return e
 }
 
-// byPerson tells a person's prompt from that of a timer or another session, and
-// from the empty one that Gemini CLI's descendants send with each tool's result.
+// byPerson tells a person's prompt from that of a timer or another session, from
+// the empty one that Gemini CLI's descendants send with each tool's result, and
+// from what we ourselves made the model go on with.
 func (v shape) byPerson() bool {
-	return (v.Source == "" || v.Source == "user") && (v.Prompt == nil || *v.Prompt != "")
+	if v.Prompt != nil && (*v.Prompt == "" || strings.HasPrefix(*v.Prompt, ourPrompt)) {
+		return false
+	}
+	return v.Source == "" || v.Source == "user"
 }
+
+// ourPrompt is how the notice of a task's end begins.
+const ourPrompt = `<task id="tsk_`
 
 // claude returns the event as Claude Code means it.
 func (v shape) claude() Event {

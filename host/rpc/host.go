@@ -41,12 +41,6 @@ func (h *Host) HTTP(ctx context.Context, method, path string, body json.RawMessa
 	return r.Status, r.Body, nil
 }
 
-// Inject sets the text that the shim adds to the session's next prompts; ""
-// takes it away.
-func (h *Host) Inject(ctx context.Context, session, text string) error {
-	return h.conn.Notify(ctx, "inject.set", map[string]string{"sessionID": session, "text": text})
-}
-
 // ask puts the question to the person through the host's own permission system.
 func (h *Host) ask(ctx context.Context, callID string, p whet.Permission) error {
 	var r struct {

@@ -32,7 +32,6 @@ class Link {
   live = null // the running child
   own = new Set() // whet's tools
   asks = new Map() // callID → the host's own way to ask for permission
-  injected = new Map() // sessionID → text for its prompts
   constructor(bin, hello, host) { Object.assign(this, { bin, hello, host }) }
   ready() { // resolves to the tools
     if (this.live) return this.live.ready
@@ -44,9 +43,8 @@ class Link {
       live.ended = true
       this.live = null
       for (const w of live.waiting.values()) w.reject(new Error(why))
-      if (this.closed) return
-      this.host.warn(why)
-      if (live.up) setTimeout(() => this.ready().catch(() => {}), 1000).unref?.() // tasks may be at work
+      if (!this.closed) this.host.warn(why)
+      if (!this.closed && live.up) setTimeout(() => this.ready().catch(() => {}), 1000).unref?.() // tasks may need it
     }
     proc.on("error", (e) => end(`whet did not start (${this.bin}): ${e.message}`))
     proc.on("exit", (code, signal) => end(live.wrong ?? `whet ended: ${signal ?? "exit status " + code}`))
@@ -80,7 +78,6 @@ class Link {
   }
   async lend(method, p) { // what the child asks of the host
     if (method === "host.http") return this.host.http(p)
-    if (method === "inject.set") return void this.injected.set(p.sessionID, p.text)
     const ask = method === "tool.ask" && this.asks.get(p.callID)
     if (!ask) throw new Error(`this host has no ${method} here`)
     return ask({ permission: p.permission, patterns: [p.pattern], always: ["*"], metadata: { reason: p.reason } })
@@ -152,8 +149,7 @@ async function server(input, options) {
   const { client, directory, worktree } = input
   let link = links.get(directory)
   if (!link) {
-    const brief = process.argv.includes("run") // it ends when its session rests
-    link = new Link(program(options), { host: "opencode", directory, worktree, brief }, {
+    link = new Link(program(options), { host: "opencode", directory, worktree, brief: process.argv.includes("run") }, {
       async http({ method, path, body }) {
         const { baseUrl, headers, fetch: inside } = link.client._client.getConfig() // anew: the address may change
         const init = { method, headers: new Headers(headers), body: JSON.stringify(body) } // of undefined, undefined
@@ -170,7 +166,7 @@ async function server(input, options) {
   Object.assign(link, { client, users: link.users + 1 })
   const tools = await link.ready().catch(() => null)
   if (!tools) return {} // OpenCode has been told, and goes on without whet
-  const { agents, notes, refused, injected } = link
+  const { agents, notes, refused } = link
   const call = (i, args) => ({ callID: i.callID, tool: i.tool, sessionID: i.sessionID, agent: i.agent ?? agents.get(i.sessionID), args })
 
   return {
@@ -203,9 +199,9 @@ async function server(input, options) {
       if (text) out.parts.push({ id: id + "w", sessionID, messageID, type: "text", text, synthetic: true })
     },
     async event({ event: { type, properties: { part, ...p } } }) {
-      if (type === "session.idle" || type === "session.error") if (link.live) link.hook("event", { event: type, sessionID: p.sessionID })
+      if (link.live && (type === "session.idle" || type === "session.error")) link.hook("event", { event: type, sessionID: p.sessionID })
       if (type === "session.compacted") await link.hook("session.reset", { sessionID: p.sessionID })
-      if (type === "session.deleted") for (const m of [agents, injected]) m.delete(p.info?.id)
+      if (type === "session.deleted") agents.delete(p.info?.id)
       // A tool that throws has no "after": its error is told in this event only.
       if (type !== "message.part.updated" || part.type !== "tool" || part.state.status !== "error" || link.ours(part.tool)) return
       if (refused.delete(part.callID) || notes.has(part.callID)) return
@@ -217,9 +213,6 @@ async function server(input, options) {
         const note = type === "tool" && state.status === "error" && notes.get(callID)
         if (note && !state.error.endsWith(note)) state.error += note
       }
-      const last = messages.findLast((m) => m.info.role === "user")
-      const text = last && injected.get(last.info.sessionID)
-      if (text) last.parts.push({ id: "prt_whet", sessionID: last.info.sessionID, messageID: last.info.id, type: "text", text, synthetic: true })
     },
   }
 }

@@ -11,6 +11,9 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/whet-dev/whet/task"
 )
@@ -53,6 +56,7 @@ func (b *backend) Start(_ context.Context, r task.Run) (string, error) {
 	}
 	session := r.Task.Session
 	var used task.Usage
+	var before time.Time
 	if old := b.runs[r.Task.ID]; old != nil {
 		if old.task.Gen == r.Task.Gen {
 			return old.sessionID(), nil
@@ -61,6 +65,7 @@ func (b *backend) Start(_ context.Context, r task.Run) (string, error) {
 			return "", &task.Refusal{Reason: "it is still at work"}
 		}
 		session, used = old.sessionID(), old.state().Usage
+		before = old.openedAt()
 	}
 	path, err := exec.LookPath(b.agent.Command)
 	if err != nil {
@@ -70,7 +75,7 @@ func (b *backend) Start(_ context.Context, r task.Run) (string, error) {
 		return "", &task.Refusal{Reason: "it never had a session that could go on; launch a new task"}
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	x := &run{b: b, task: r.Task, session: session, cancel: cancel, notes: slices.Clone(r.Notes)}
+	x := &run{b: b, task: r.Task, session: session, before: before, cancel: cancel, notes: slices.Clone(r.Notes), tools: map[sdk.ToolCallId]bool{}}
 	x.look = task.Look{Live: task.LiveBusy, Usage: used}
 	prompt := r.Prompt
 	if b.brief != nil && r.Task.Gen == 1 {

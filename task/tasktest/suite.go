@@ -175,7 +175,11 @@ func (b *Bench) look(r task.Run) task.Look {
 func (b *Bench) until(r task.Run, what string, ok func(task.Look) bool) task.Look {
 	b.Helper()
 	var l task.Look
-	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
+	patience := time.Minute
+	if b.peer.Patient { // some wait for the next minute before they go on
+		patience *= 2
+	}
+	for limit := time.Now().Add(patience); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
 		if l = b.look(r); ok(l) {
 			return l
 		}
