@@ -351,6 +351,9 @@ func (r *Runner) flush() {
 		p = r.heard(key)
 		l := letter{key: key, gone: len(p.tasks) == 0 && p.wait == nil}
 		l.mail.Notices, l.mail.Open = r.noticesOf(p)
+		if r.links[key] != "" {
+			l.mail.Notices = nil // the session that is linked is told of them
+		}
 		l.mail.Board = task.Board(p.pictures(), now, 0)
 		l.mail.Waiting = p.wait != nil
 		letters = append(letters, l)
