@@ -34,7 +34,7 @@ func TestPeerEndsKeepFromStopping(t *testing.T) {
 				return use(a.prefix+"wait_for_background_tasks", args{"task_ids": []string{alias}, "timeout_s": 60})
 			}
 			srv := model(t, scriptmodel.Script{
-				"all":   {hand("Find it", "found"), hand("Find more", "more"), wait("exp-1"), wait("exp-2"), say("I am done."), say("Thanks."), say("Thanks again.")},
+				"all": {hand("Find it", "found"), hand("Find more", "more"), wait("exp-1"), wait("exp-2"), say("I am done."), say("Thanks."), say("Thanks again.")},
 				// Long after its launch, so that the hooks have said whose it is; the other
 				// long after that.
 				"found": {{Text: "Found it in a.go.", DelayMS: 1500}},

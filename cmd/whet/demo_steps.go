@@ -161,6 +161,7 @@ func demoSteps() []demoStep {
 			},
 			right: "Formatted at once, and the model was told, so that its next edit fits.",
 		},
+		orchestration(),
 	}
 }
 

@@ -24,7 +24,7 @@ const Prefix = "acp:"
 // New returns the backend of one agent. brief is what a specialist is told
 // before its first prompt; it may be nil.
 func New(name string, a task.ACPAgent, brief func(task.Task) string, hear task.Hear) task.Backend {
-	return &backend{name: Prefix + name, agent: a, brief: brief, hear: hear, runs: map[string]*run{}}
+	return &backend{name: Prefix + name, agent: a, brief: brief, hear: hear, made: time.Now(), runs: map[string]*run{}}
 }
 
 type backend struct {
@@ -32,6 +32,7 @@ type backend struct {
 	agent task.ACPAgent
 	brief func(task.Task) string
 	hear  task.Hear
+	made  time.Time
 	work  sync.WaitGroup
 
 	// first is held by the first process until it has a session: some agents set
@@ -56,7 +57,7 @@ func (b *backend) Start(_ context.Context, r task.Run) (string, error) {
 	}
 	session := r.Task.Session
 	var used task.Usage
-	var before time.Time
+	before := b.made // whoever had the session before us had it before that
 	if old := b.runs[r.Task.ID]; old != nil {
 		if old.task.Gen == r.Task.Gen {
 			return old.sessionID(), nil
