@@ -120,7 +120,7 @@ func (d demonstration) serveTasks(ctx context.Context, dir string) (stop func() 
 	}
 	tasks := filepath.Join(dir, "tasks")
 	r, err := taskrun.Open(taskrun.Config{
-		Dir: tasks, Version: version, Worker: demoWorker,
+		Dir: tasks, Version: version, Worker: demoWorker, Options: task.Options{Allow: []string{"webfetch"}},
 		Backends: func(hear task.Hear, s *store.Store) []task.Backend {
 			return []task.Backend{llm.New(d.specialist(), s, hear)}
 		},

@@ -140,11 +140,13 @@ func responseText(raw json.RawMessage) string {
 	for _, k := range volatile {
 		delete(m, k)
 	}
-	b, err := json.Marshal(m)
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // what a tool has said must be found as it is
+	if err := e.Encode(m); err != nil {
 		return string(raw)
 	}
-	return string(b)
+	return string(bytes.TrimSpace(b.Bytes()))
 }
 
 // encodeGoOn keeps the model from ending its turn.
