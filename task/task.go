@@ -82,6 +82,11 @@ func (t *Task) State() string {
 	return t.Phase.String()
 }
 
+// MCPParent is how the parents begin that are connections to our MCP server.
+// The id of the server's process comes next, and a dash, if the connection
+// lives as long as that.
+const MCPParent = "mcp/"
+
 // Prefix returns how aliases of an agent begin: its first three letters, but
 // seat for the seats of the council.
 func Prefix(agent string) string {

@@ -74,6 +74,9 @@ func (r *Runner) find(c task.Caller, name string) (*entry, error) {
 	if e := r.parent(c.Parent).byAlias[name]; e != nil {
 		return e, nil
 	}
+	if e := r.inherit(c, name); e != nil {
+		return e, nil
+	}
 	var found []*entry
 	for _, e := range r.tasks {
 		if c.Person && e.Alias == name && (c.Dir == "" || e.Dir == c.Dir) {
@@ -105,7 +108,7 @@ func (r *Runner) known(c task.Caller) string {
 	case c.Person:
 		return "whet task list shows those there are"
 	case n == 0:
-		return "this session has no tasks"
+		return "this session has no tasks" + r.legacy(c)
 	case n > most:
 		return fmt.Sprintf("the last of this session's are %s", strings.Join(names[n-most:], ", "))
 	}
