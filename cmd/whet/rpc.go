@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 
@@ -22,45 +24,60 @@ func rpcCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "rpc", Short: "Serve a plugin inside its host on standard input and output", GroupID: "hosts", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			log := hookfirst.Logger(c.ErrOrStderr())
-			stores := state.Memories()
-			var house *inhost.House
-			setup := func(dir, worktree string, host *rpc.Host) (*whet.Kit, func(string) whet.Store) {
-				l := config.Load[kit.Config](dir, worktree, os.Environ())
-				k := kit.New(l, log)
-				if host.Brief || host.Name != "opencode" {
-					// A host that ends when its model rests would end every task with it.
-					if host.Brief {
-						k.Tools = slices.DeleteFunc(k.Tools, isTaskTool)
-					}
-					return k, stores
-				}
-				tasks, err := mail.Dir()
-				if err == nil {
-					house, err = inhost.Open(inhost.Options{Dir: dir, State: tasks, API: host.HTTP, Stores: stores, Wake: l.Config.Task.Wake, Log: log})
-				}
-				if err != nil {
-					log.Warn("tasks are whet's own agent's, and sessions at rest are not woken", "err", err)
-					return k, stores
-				}
-				host.Heard = house.Heard
-				k.Guards = append(k.Guards, whet.Guard{Name: "inhost", Prompt: func(_ context.Context, s whet.Session) (string, error) {
-					house.Wrote(s.ID)
-					return "", nil
-				}})
-				return k, func(session string) whet.Store {
-					s := house.Saw(session)
-					_ = client.Say(whet.Session{Store: s}, client.Said{Via: house.Via()}) // in memory: can't fail
-					return s
-				}
-			}
-			s := rpc.Server{Version: version, Setup: setup, Log: log}
-			err := s.Serve(c.Context(), os.Stdin, os.Stdout)
-			if house != nil {
-				house.Close()
-			}
-			return err
+			p := &pluginChild{log: hookfirst.Logger(c.ErrOrStderr())}
+			defer p.close()
+			return rpc.Server{Version: version, Setup: p.setup, Log: p.log}.Serve(c.Context(), os.Stdin, os.Stdout)
 		},
+	}
+}
+
+// A pluginChild is what a plugin has of whet, for one project.
+type pluginChild struct {
+	log   *slog.Logger
+	house *inhost.House // nil if the host doesn't lend itself
+}
+
+func (p *pluginChild) setup(dir, worktree string, host *rpc.Host) (*whet.Kit, func(string) whet.Store) {
+	l := config.Load[kit.Config](dir, worktree, os.Environ())
+	k, stores := kit.New(l, p.log), state.Memories()
+	switch {
+	case host.Brief: // a task would end with it, or unseen
+		k.Tools = slices.DeleteFunc(k.Tools, isTaskTool)
+		return k, stores
+	case host.Name != "opencode" || l.Inert:
+		return k, stores
+	}
+	if err := p.move(dir, l.Config, host, stores); err != nil {
+		p.log.Warn("tasks are whet's own agent's, and sessions at rest are not woken", "err", err)
+		return k, stores
+	}
+	k.Guards = append(k.Guards, whet.Guard{Name: "inhost", Prompt: func(_ context.Context, s whet.Session) (string, error) {
+		p.house.Wrote(s.ID)
+		return "", nil
+	}})
+	return k, func(session string) whet.Store {
+		s := p.house.Saw(session)
+		_ = client.Say(whet.Session{Store: s}, client.Said{Via: p.house.Via()}) // in memory: can't fail
+		return s
+	}
+}
+
+// move makes the host lend itself.
+func (p *pluginChild) move(dir string, c kit.Config, host *rpc.Host, stores func(string) whet.Store) error {
+	tasks, err := mail.Dir()
+	if err != nil {
+		return fmt.Errorf("finding whet's state: %w", err)
+	}
+	p.house, err = inhost.Open(inhost.Options{Dir: dir, State: tasks, API: host.HTTP, Stores: stores, Wake: c.Task.Wake, Log: p.log})
+	if err == nil {
+		host.Heard = p.house.Heard
+	}
+	return err
+}
+
+func (p *pluginChild) close() {
+	if p.house != nil {
+		p.house.Close()
 	}
 }
 

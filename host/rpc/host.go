@@ -15,8 +15,8 @@ import (
 // other way.
 type Host struct {
 	Name string
-	// Brief says that the host ends as soon as its model rests, so that nothing
-	// can go on in its background.
+	// Brief says that the host ends, or shows nothing more, as soon as its model
+	// rests, so that nothing can go on in its background.
 	Brief bool
 	// Heard, if Setup sets it, is told of the events of the host's sessions.
 	Heard func(event, session string)

@@ -149,7 +149,7 @@ async function server(input, options) {
   const { client, directory, worktree } = input
   let link = links.get(directory)
   if (!link) {
-    link = new Link(program(options), { host: "opencode", directory, worktree, brief: process.argv.includes("run") }, {
+    link = new Link(program(options), { host: "opencode", directory, worktree, brief: process.argv.some((a) => a === "run" || a === "acp") }, {
       async http({ method, path, body }) {
         const { baseUrl, headers, fetch: inside } = link.client._client.getConfig() // anew: the address may change
         const init = { method, headers: new Headers(headers), body: JSON.stringify(body) } // of undefined, undefined

@@ -88,6 +88,12 @@ func TestGuardTellsOnce(t *testing.T) {
 	put(t, file, task.Mail{Board: "c board", Notices: []task.Notice{notice("c")}, Waiting: true})
 	want("it waits for a person", k.Idle(t.Context(), s), "")
 	want("who writes", k.Prompt(t.Context(), s), "<task c>\n\nc board", task.Slip{Parent: "claude-code/s", UserWrote: true})
+	put(t, file, task.Mail{Notices: []task.Notice{notice("d")}})
+	off := false
+	for _, quiet := range []task.Wake{{Enabled: &off}, {OnEnd: &off}} {
+		silent := &whet.Kit{Guards: []whet.Guard{mail.Guard(quiet)}}
+		want("not to be woken", silent.Idle(t.Context(), s), "")
+	}
 	if err := os.WriteFile(file, []byte("{half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +131,7 @@ func TestGuardKeepsOwners(t *testing.T) {
 	if err := call("edit", "s", "a.go", `{}`); err != nil {
 		t.Errorf("nobody owns anything: %v", err)
 	}
-	put(t, task.ClaimFile(dir), []task.Claim{{Task: "tsk_1", Alias: "fix-1", Agent: "fixer", Dir: "/p", Files: []string{"auth/**"}}})
+	put(t, task.ClaimFile(dir), []task.Claim{{Task: "tsk_1", Alias: "fix-1", Agent: "fixer", Dir: "/p", Files: []string{"auth/**"}, Session: "ses_1"}})
 	for _, tt := range []struct {
 		tool, session, path, args string
 		refused                   bool
@@ -140,6 +146,7 @@ func TestGuardKeepsOwners(t *testing.T) {
 		{"edit", "s", "b.go", `{}`, false},
 		{"read", "s", "auth/a.go", `{}`, false},
 		{"edit", "tsk_1", "auth/a.go", `{}`, false}, // its own
+		{"edit", "ses_1", "auth/a.go", `{}`, false}, // in a host of its own
 		{"edit", "tsk_2", "auth/a.go", `{}`, true},
 	} {
 		err := call(tt.tool, tt.session, tt.path, tt.args)

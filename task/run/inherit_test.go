@@ -42,7 +42,7 @@ func TestConnectionStartedAgain(t *testing.T) {
 		t.Errorf("a new task is called %s", third.Alias)
 	}
 	b.text("Two.")(b.r.Result(task.Request{Caller: now, ID: "exp-2"}))
-	b.text("exp-1 ("+first.ID)(b.r.Status(task.Request{Caller: now, ID: first.ID}))
+	b.text("exp-1 (" + first.ID)(b.r.Status(task.Request{Caller: now, ID: first.ID}))
 	b.refused(task.UnknownTask, "no tasks")(b.r.Status(task.Request{Caller: old, ID: "exp-1"}))
 	b.fake.End(first.ID, task.Done, "One.", "")
 	b.untilPhase(first.ID, task.Completed)
