@@ -82,7 +82,7 @@ func (s *serve) conversation(t *testing.T, session string) string {
 // says waits until the session's conversation has a text.
 func (s *serve) says(t *testing.T, session, text string) string {
 	t.Helper()
-	if !until(t.Context(), 60*time.Second, func() bool { return strings.Contains(s.conversation(t, session), text) }) {
+	if !until(t.Context(), busyMachine, func() bool { return strings.Contains(s.conversation(t, session), text) }) {
 		log, _ := os.ReadFile(filepath.Join(s.dir, "whet.log"))
 		serve, _ := os.ReadFile(filepath.Join(s.dir, ".local/state/whet/tasks/serve.log"))
 		t.Fatalf("%q was never said:\n%s\n%s\n%s", text, tail(s.conversation(t, session), 4000), tail(string(log), 2000), tail(string(serve), 2000))
@@ -104,7 +104,7 @@ func ends(conversation string) (ids []string) {
 func (s *serve) acknowledged(t *testing.T) {
 	t.Helper()
 	var list string
-	if !until(t.Context(), 20*time.Second, func() bool {
+	if !until(t.Context(), busyMachine, func() bool {
 		list = s.run(t, nil, whetBinary(t), "task", "list", "--all", "--json")
 		n := strings.Count(list, `"id": "tsk_`)
 		return n > 0 && strings.Count(list, `"acked": true`) == n
@@ -155,7 +155,7 @@ func TestPeerOpenCodeTasks(t *testing.T) {
 	})
 	t.Run("message", func(t *testing.T) {
 		root, _ := s.prompt(t, "", "plain", "slow")
-		if !until(t.Context(), 20*time.Second, func() bool { return len(asked(s.model, "slowly")) > 0 }) {
+		if !until(t.Context(), busyMachine, func() bool { return len(asked(s.model, "slowly")) > 0 }) {
 			t.Fatal("the specialist never began")
 		}
 		s.prompt(t, root, "plain", "tell")
@@ -194,18 +194,18 @@ func TestPeerOpenCodeTasks(t *testing.T) {
 		}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if !until(t.Context(), 30*time.Second, func() bool { return s.turns(t, root) > turns }) || !waiting() {
+		if !until(t.Context(), busyMachine, func() bool { return s.turns(t, root) > turns }) || !waiting() {
 			t.Error("what no person wrote ended the pause")
 		}
 		s.prompt(t, root, "plain", "thanks")
-		if !until(t.Context(), 10*time.Second, func() bool { return !waiting() }) {
+		if !until(t.Context(), busyMachine, func() bool { return !waiting() }) {
 			t.Error("a person wrote, and it still waits")
 		}
 	})
 	t.Run("unfinished work", func(t *testing.T) {
-		root, _ := s.prompt(t, "", "plain", "todo")
+		root := s.send(t, "", "plain", "todo") // it doesn't rest for long
 		nudges := func() int { return strings.Count(s.conversation(t, root), "You have been at rest") }
-		if !until(t.Context(), 30*time.Second, func() bool { return nudges() == 2 }) {
+		if !until(t.Context(), busyMachine, func() bool { return nudges() == 2 }) {
 			t.Fatalf("woken %d times", nudges())
 		}
 		time.Sleep(4 * time.Second) // twice the time after which it would be a third time
@@ -218,7 +218,7 @@ func TestPeerOpenCodeTasks(t *testing.T) {
 		before := ends(s.says(t, told, "Thanks."))
 		begun := len(asked(s.model, "hang"))
 		root, _ := s.prompt(t, "", "plain", "lost")
-		if !until(t.Context(), 20*time.Second, func() bool { return len(asked(s.model, "hang")) > begun }) {
+		if !until(t.Context(), busyMachine, func() bool { return len(asked(s.model, "hang")) > begun }) {
 			t.Fatal("the specialist never began")
 		}
 		s.cancel() // SIGKILL
