@@ -32,7 +32,7 @@ var tasksScript = scriptmodel.Script{
 	"nobody": {launch("gardener", "Dig", "found"), say("A pity.")},
 
 	"slow":   {launch("fixer", "Mend it", "slowly"), say("It runs.")},
-	"slowly": {{Text: strings.Repeat("so slow ", 100), DelayMS: 150}, say("After the note.")},
+	"slowly": {use("bash", args{"command": "while [ ! -e told ]; do sleep 0.1; done", "description": "wait"}), say("After the note.")},
 	"tell":   {use("task_message", args{"task_id": "fix-1", "message": "mind the gap"}), say("I told it."), say("Well done.")},
 
 	"cancel": {
@@ -159,6 +159,7 @@ func TestPeerOpenCodeTasks(t *testing.T) {
 			t.Fatal("the specialist never began")
 		}
 		s.prompt(t, root, "plain", "tell")
+		s.write("told", "")
 		got := s.says(t, root, "Well done.")
 		wants(t, got, "Message queued for fix-1", "After the note.")
 		if ids := ends(got); len(ids) != 1 {

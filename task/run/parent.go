@@ -366,6 +366,7 @@ func (r *Runner) flush() {
 		mail task.Mail
 		gone bool
 	}
+	r.takeSlips() // first: one may say whom the mail is for
 	var letters []letter
 	now := time.Now()
 	r.mu.Lock()
@@ -401,7 +402,6 @@ func (r *Runner) flush() {
 			r.Log.Warn("writing a session's mail", "err", err)
 		}
 	}
-	r.takeSlips()
 }
 
 // writeClaims keeps the file of claims as it should be. r.claimed is touched
