@@ -188,13 +188,14 @@ func (h *House) attend(s *session) error {
 	if m.Waiting {
 		return nil
 	}
-	gap := h.Wake.MinGap() - time.Since(s.woken)
-	if fresh := h.fresh(s, m.Notices, past); len(fresh) > 0 && h.Wake.Ends() {
-		if gap > 0 && !s.woken.IsZero() {
+	if h.Wake.Ends() && len(m.Notices) > len(past.told) {
+		if gap := h.Wake.MinGap() - time.Since(s.woken); gap > 0 {
 			h.later(s, gap)
 			return nil
 		}
-		return h.tell(s, fresh[:min(len(fresh), chunk)], past)
+		if fresh := h.claim(s, m.Notices, past); len(fresh) > 0 {
+			return h.tell(s, fresh, past)
+		}
 	}
 	return h.nudge(s, m, past)
 }
@@ -231,47 +232,44 @@ func (h *House) history(ctx context.Context, id string, notices []task.Notice) (
 	return look(ms, notices), nil
 }
 
-// fresh claims the notices that the session was never told of. One that was
-// claimed and still isn't in its conversation got lost on the way.
-func (h *House) fresh(s *session, notices []task.Notice, past history) (out []task.Notice) {
+// claim takes the notices that the session was never told of, some at a time. One
+// that was claimed before and still isn't in its conversation got lost on the
+// way.
+func (h *House) claim(s *session, notices []task.Notice, past history) (out []task.Notice) {
 	now := time.Now()
 	_ = mail.Told(whet.Session{Store: h.Stores(s.id)}, func(told []string) []string { // in memory: can't fail
 		for _, n := range notices {
-			if slices.Contains(past.told, n.ID) {
+			claimed := slices.Contains(told, n.ID)
+			switch {
+			case slices.Contains(past.told, n.ID):
 				delete(s.lost, n.ID)
-				if !slices.Contains(told, n.ID) {
-					told = append(told, n.ID)
-				}
+			case claimed && s.lost[n.ID].IsZero():
+				s.lost[n.ID] = now
 				continue
+			case claimed && (now.Sub(s.lost[n.ID]) < settled || now.Sub(s.rests) < settled), len(out) == chunk:
+				continue
+			default:
+				delete(s.lost, n.ID)
+				out = append(out, n)
 			}
-			if slices.Contains(told, n.ID) {
-				if s.lost[n.ID].IsZero() {
-					s.lost[n.ID] = now
-				}
-				if now.Sub(s.lost[n.ID]) < settled || now.Sub(s.rests) < settled {
-					continue
-				}
+			if !claimed {
+				told = append(told, n.ID)
 			}
-			out = append(out, n)
 		}
 		return told
 	})
 	return out
 }
 
-// tell wakes a session with notices.
+// tell wakes a session with notices that are claimed.
 func (h *House) tell(s *session, notices []task.Notice, past history) error {
 	var ids, texts []string
 	for _, n := range notices {
 		ids, texts = append(ids, n.ID), append(texts, n.Text)
 	}
-	store := h.Stores(s.id)
-	if err := remember(store, ids); err != nil {
-		return err
-	}
 	err := h.wake(s, strings.Join(texts, "\n\n"), strings.Join(ids, " "), past)
 	if err != nil { // whoever comes next may tell them
-		_ = mail.Told(whet.Session{Store: store}, func(old []string) []string {
+		_ = mail.Told(whet.Session{Store: h.Stores(s.id)}, func(old []string) []string {
 			return slices.DeleteFunc(old, func(id string) bool { return slices.Contains(ids, id) })
 		})
 	}
