@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"agent", "task"}, // made of the kernel, so not plain libraries
 	{"task/mail", "task/store", "task/tasktest", "task/worktree"},
 	{"task/acp", "task/client", "task/llm", "task/opencode", "task/run", "task/web"},
-	{"kit/guards", "kit/packages"},
+	{"kit/guards", "kit/packages", "task/inhost"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc", "install"},
 	{"cmd/whet/hookfirst"},

@@ -59,7 +59,7 @@ func openCodeScript(dir, page string) scriptmodel.Script {
 		},
 		"fetch": {
 			use("webfetch", args{"url": page + "/root"}),
-			use("task", args{"description": "look", "prompt": "[[script:fetch-child]] look", "subagent_type": "general"}),
+			use("task", args{"description": "look", "prompt": "[[script:fetch-child]] look", "subagent_type": "general", "background": false}),
 			say("done"),
 		},
 		"fetch-child": {use("webfetch", args{"url": page + "/child", "find": "worth"}), say("child done")},

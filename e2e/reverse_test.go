@@ -39,9 +39,10 @@ func serveReverse() int {
 			if err != nil {
 				return "", err
 			}
-			return said(text + " for " + c.Session.Agent), h.Inject(ctx, c.Session.ID, "THE BOARD")
+			return said(text + " for " + c.Session.Agent), nil
 		})
-		return rpc.Offer{Kit: &whet.Kit{Tools: []whet.Tool{tool}}, Store: state.Memories()}
+		board := whet.Guard{Name: "board", Prompt: func(context.Context, whet.Session) (string, error) { return "THE BOARD", nil }}
+		return rpc.Offer{Kit: &whet.Kit{Tools: []whet.Tool{tool}, Guards: []whet.Guard{board}}, Store: state.Memories()}
 	}}
 	if err := s.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -89,7 +89,7 @@ func Hosts() []Host {
 			Name: "gemini", Title: "Gemini CLI", Program: "gemini",
 			dirs: func(e Env) []string { return []string{e.home(".gemini")} },
 			files: func(e Env) []file {
-				return []file{geminiLike(e, "gemini", e.home(".gemini", "settings.json"), "BeforeTool", "AfterTool", "BeforeAgent")}
+				return []file{geminiLike(e, "gemini", e.home(".gemini", "settings.json"), "BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")}
 			},
 			replaces: func(e Env) []file {
 				return []file{{path: e.home(".gemini", "settings.json"), edits: []change{word("web_fetch", "tools", "exclude")}}}
@@ -99,7 +99,7 @@ func Hosts() []Host {
 			Name: "qwen", Title: "Qwen Code", Program: "qwen",
 			dirs: func(e Env) []string { return []string{e.home(".qwen")} },
 			files: func(e Env) []file {
-				return []file{geminiLike(e, "qwen", e.home(".qwen", "settings.json"), "PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact")}
+				return []file{geminiLike(e, "qwen", e.home(".qwen", "settings.json"), "PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact", "Stop")}
 			},
 			replaces: func(e Env) []file {
 				return []file{{path: e.home(".qwen", "settings.json"), edits: []change{word("web_fetch", "tools", "exclude")}}}
@@ -110,7 +110,7 @@ func Hosts() []Host {
 			dirs: func(e Env) []string { return []string{e.home(".cursor")} },
 			files: func(e Env) []file {
 				hooks := file{path: e.home(".cursor", "hooks.json"), edits: []change{version()}}
-				for _, event := range []string{"preToolUse", "postToolUse", "postToolUseFailure", "beforeSubmitPrompt", "preCompact"} {
+				for _, event := range []string{"preToolUse", "postToolUse", "postToolUseFailure", "beforeSubmitPrompt", "preCompact", "stop"} {
 					hooks.edits = append(hooks.edits, hook(event, entry{Command: e.shell("cursor"), Timeout: seconds(event)}))
 				}
 				return []file{hooks, e.server(e.home(".cursor", "mcp.json"))}

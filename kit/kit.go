@@ -17,7 +17,6 @@ import (
 	"github.com/whet-dev/whet/kit/guards"
 	"github.com/whet-dev/whet/market"
 	"github.com/whet-dev/whet/search"
-	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/client"
 	"github.com/whet-dev/whet/webfetch"
 )
@@ -27,7 +26,6 @@ type Config struct {
 	Schema string `json:"$schema,omitempty" doc:"address of the JSON Schema, for editors"`
 	Tools  Tools  `json:"tools,omitzero" doc:"which tools whet offers"`
 	guards.Config
-	Task     task.Options     `json:"task,omitzero" doc:"background tasks"`
 	Webfetch webfetch.Options `json:"webfetch,omitzero" doc:"fetching of web pages"`
 	Network  webfetch.Network `json:"network,omitzero" doc:"what may be reached"`
 	Agent    agent.Settings   `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`

@@ -17,6 +17,9 @@ type Caller struct {
 	Dir    string   `json:"dir,omitempty"`
 	Tree   string   `json:"worktree,omitempty"`
 	Allow  []string `json:"allow,omitempty"` // permissions that the person gave to the whole session; "*" is all
+	// Via is a socket at which the caller's own host can be reached, if it lends
+	// itself: an OpenCode with whet's plugin.
+	Via string `json:"via,omitempty"`
 	// Model and BaseURL are the caller's own, for tasks that the configuration
 	// names none for.
 	Model   string `json:"model,omitempty"`

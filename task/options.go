@@ -1,5 +1,10 @@
 package task
 
+import (
+	"cmp"
+	"time"
+)
+
 // Options is the section of the configuration about background tasks. The zero
 // value is the default.
 type Options struct {
@@ -13,6 +18,8 @@ type Options struct {
 	IdleExitS   int `json:"idleExitS,omitempty" doc:"the runner ends itself after this long without work, in seconds (default 1800)" min:"0"`
 	KeepDays    int `json:"keepDays,omitempty" doc:"ended tasks are kept this long (default 30)" min:"0"`
 
+	Wake Wake `json:"wake,omitzero" doc:"when an agent that rests is told of something without being asked"`
+
 	Allow     []string            `json:"allow,omitempty" doc:"what background tasks may do without a person's permission: bash, edit outside the project, ..." layer:"user" eg:"bash"`
 	OpenCode  OpenCode            `json:"opencode,omitzero" doc:"the backend opencode" layer:"user"`
 	Ownership Ownership           `json:"ownership,omitzero" doc:"what is done so that two tasks don't change the same files"`
@@ -25,6 +32,33 @@ type Options struct {
 type Ownership struct {
 	OnConflict string `json:"onConflict,omitempty" doc:"a task that wants files which a task at work owns: auto (the default: it works in a git worktree of its own, or waits where that can't be had), queue (it waits), refuse (it is not launched) or allow (nobody owns anything)" enum:"auto,queue,refuse,allow"`
 }
+
+// Wake says when an orchestrator that has ended its turn is made to go on. None
+// of it happens for tasks that merely run, nor while it waits for a person.
+type Wake struct {
+	Enabled *bool `json:"enabled,omitempty" doc:"whether it is woken at all; default true. What it was not told is told with the person's next message"`
+	OnEnd   *bool `json:"onEnd,omitempty" doc:"at the end of a task that it was not told of; default true"`
+	IdleS   int   `json:"idleS,omitempty" doc:"after this long at rest with unfinished todos or an end that it never used, in seconds (default 300); OpenCode only" min:"0"`
+	MinGapS int   `json:"minGapS,omitempty" doc:"at least this long between two, in seconds (default 30); what ends meanwhile is told together" min:"0"`
+	Cap     int   `json:"cap,omitempty" doc:"how often for the same unfinished work (default 2)" min:"0"`
+}
+
+// Ends reports whether the end of a task wakes.
+func (w Wake) Ends() bool { return w.on() && (w.OnEnd == nil || *w.OnEnd) }
+
+func (w Wake) on() bool { return w.Enabled == nil || *w.Enabled }
+
+// Idle returns after how long a rest wakes, and how often for the same reason;
+// 0 means never.
+func (w Wake) Idle() (after time.Duration, most int) {
+	if !w.on() {
+		return 0, 0
+	}
+	return time.Duration(cmp.Or(w.IdleS, 300)) * time.Second, cmp.Or(w.Cap, 2)
+}
+
+// MinGap returns the least time between two.
+func (w Wake) MinGap() time.Duration { return time.Duration(cmp.Or(w.MinGapS, 30)) * time.Second }
 
 // Budget bounds what the tasks of one session may use.
 type Budget struct {

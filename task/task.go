@@ -18,6 +18,7 @@ type Task struct {
 	Model   string `json:"model,omitempty"`
 	BaseURL string `json:"base_url,omitempty"` // of the model, where that isn't configured
 	Session string `json:"session,omitempty"`  // the backend's own name for the conversation
+	Via     string `json:"via,omitempty"`      // socket of the host that works on it, where that is the parent's own
 	Dir     string `json:"dir"`
 	Tree    string `json:"worktree,omitempty"`
 
@@ -102,6 +103,11 @@ func (t *Task) State() string {
 	}
 	return t.Phase.String()
 }
+
+// MCPParent is how the parents begin that are connections to our MCP server.
+// The id of the server's process comes next, and a dash, if the connection
+// lives as long as that.
+const MCPParent = "mcp/"
 
 // Prefix returns how aliases of an agent begin: its first three letters, but
 // seat for the seats of the council.

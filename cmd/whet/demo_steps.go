@@ -181,6 +181,7 @@ func demoSteps() []demoStep {
 			},
 			right: "The skill is there in the next session; the hook stays off until a person has looked at it.",
 		},
+		orchestration(),
 	}
 }
 

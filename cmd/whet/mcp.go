@@ -53,7 +53,7 @@ a new token is made and printed on standard error.`,
 				Kit: p.kit, Session: p.session("", role), Stores: state.Memories(),
 				Version: version, Log: hookfirst.Logger(c.ErrOrStderr()),
 			}
-			s.Session.Host, s.Session.ID = "mcp", rand.Text()
+			s.Session.Host, s.Session.ID = "mcp", fmt.Sprintf("%d-%s", os.Getpid(), rand.Text())
 			if dir == "" && noProject(p.dir) {
 				s.Session.Dir, s.Session.Worktree = "", ""
 			}

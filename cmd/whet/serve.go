@@ -187,7 +187,10 @@ func findWorker(name, dir string) (taskrun.Worker, error) {
 	l := taskConfig(dir)
 	a := l.Config.Task.Agents[name]
 	writes := slices.ContainsFunc(role.Tools, func(t string) bool { return slices.Contains([]string{"write", "edit", "bash"}, t) })
-	return taskrun.Worker{Backend: cmp.Or(a.Backend, llm.Name), Model: cmp.Or(a.Model, role.Model, l.Config.Agent.Model), Writes: writes}, nil
+	return taskrun.Worker{
+		Backend: cmp.Or(a.Backend, llm.Name), Model: cmp.Or(a.Model, role.Model, l.Config.Agent.Model),
+		Writes: writes, Own: a == task.Agent{},
+	}, nil
 }
 
 // seat is how the names of the council's seats begin in task.agents.

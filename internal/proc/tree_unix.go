@@ -4,6 +4,7 @@ package proc
 
 import (
 	"crypto/rand"
+	"errors"
 	"os"
 	"os/exec"
 	"syscall"
@@ -90,3 +91,9 @@ func (t *tree) kill() int {
 }
 
 func (t *tree) release() {}
+
+// Alive reports whether there may be a process of that id.
+func Alive(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return pid > 0 && !errors.Is(err, syscall.ESRCH)
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/whet-dev/whet/loop"
 	"github.com/whet-dev/whet/market"
 	"github.com/whet-dev/whet/search"
+	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/mail"
 )
 
@@ -23,6 +24,7 @@ type Config struct {
 	Formatter  format.Options     `json:"formatter,omitzero" doc:"formatting of edited files"`
 	ApplyPatch applypatch.Options `json:"applyPatch,omitzero" doc:"rescue and application of patches"`
 	Market     market.Options     `json:"marketplace,omitzero" doc:"packages of agents, skills and more"`
+	Task       task.Options       `json:"task,omitzero" doc:"background tasks"`
 }
 
 // New returns the guards as configured. Those of a kit run top to bottom
@@ -32,8 +34,8 @@ func New(c Config, r config.Report) []whet.Guard {
 		return nil
 	}
 	return []whet.Guard{
-		mail.Guard(),       // adds to what the model reads, when all others are done
-		search.PathGuard(), // cheap refusals first
+		mail.Guard(c.Task.Wake), // adds to what the model reads, when all others are done
+		search.PathGuard(),      // cheap refusals first
 		configNotice(r.Problems),
 		applypatch.Guard(Patching(c)), // rewrites arguments
 		format.Guard(c.Formatter),     // after edits

@@ -2,6 +2,7 @@ package acp_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,6 +74,52 @@ func TestPeerOpenCode(t *testing.T) {
 		},
 		Agent: "fixer", Notes: true, Patient: true, Only: only,
 	})
+}
+
+// The real Gemini CLI and Qwen Code. The whole suite, some minutes for each,
+// runs with WHET_SLOW=1.
+func TestPeerOthers(t *testing.T) {
+	one := []string{"works in the task's directory"}
+	for _, a := range []struct {
+		name, settings string
+		quick, all     []string // cases; no list means all
+		env            func(model string) map[string]string
+	}{
+		{"gemini", `{"security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}}, "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}, "model": {"name": "gemini-2.5-pro", "disableLoopDetection": true}}`, one, nil, func(model string) map[string]string {
+			return map[string]string{"GOOGLE_GEMINI_BASE_URL": model, "GEMINI_API_KEY": "x", "GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
+		}},
+		{"qwen", `{"security": {"auth": {"selectedType": "openai"}}, "general": {"disableAutoUpdate": true}, "privacy": {"usageStatisticsEnabled": false}}`, one, append(one, "goes on with its context"), func(model string) map[string]string {
+			return map[string]string{"OPENAI_BASE_URL": model + "/v1", "OPENAI_API_KEY": "x", "OPENAI_MODEL": "scripted", "QWEN_TELEMETRY_ENABLED": "false", "QWEN_CODE_NO_UPDATE": "1"}
+		}},
+	} {
+		t.Run(a.name, func(t *testing.T) {
+			program := peer.Find(t, a.name)
+			only := a.quick
+			if os.Getenv("WHET_SLOW") != "" {
+				only = a.all
+			}
+			homes := map[*testing.T]string{}
+			tasktest.Run(t, tasktest.Peer{
+				Open: func(t *testing.T, model *scriptmodel.Server, hear task.Hear) task.Backend {
+					if homes[t] == "" {
+						homes[t] = t.TempDir()
+						dir := filepath.Join(homes[t], "."+a.name)
+						if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "settings.json"), []byte(a.settings), 0o600)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					env := a.env(model.URL)
+					env["HOME"] = homes[t]
+					return acp.New(a.name, task.ACPAgent{Command: program, Args: []string{"--acp"}, Env: env}, nil, hear)
+				},
+				Write: func(path, content string) scriptmodel.Call {
+					return call("run_shell_command", map[string]string{"command": fmt.Sprintf("printf '%s' > %s", strings.TrimSpace(content)+`\n`, path), "description": "write"})
+				},
+				// Gemini CLI keeps no conversation that was interrupted before its first answer.
+				Agent: "fixer", Notes: true, Patient: true, Only: only, Not: []string{"goes on after an interrupt"},
+			})
+		})
+	}
 }
 
 // Agents that don't keep to the protocol, or to anything: each gives one

@@ -33,26 +33,40 @@ func (c *client) SessionUpdate(_ context.Context, n sdk.SessionNotification) err
 func (x *run) heard(u sdk.SessionUpdate) (p task.Progress, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.look.Active = time.Now()
 	if !x.hearing {
 		return p, false
 	}
-	x.look.Active = time.Now()
 	switch {
 	case u.AgentMessageChunk != nil:
 		if t := u.AgentMessageChunk.Content.Text; t != nil && x.text.Len() < maxText {
 			x.text.WriteString(t.Text)
 		}
 	case u.ToolCall != nil:
-		// Its text before a tool is not its answer.
-		x.text.Reset()
-		x.look.Tool = u.ToolCall.Title
-		return task.Progress{Kind: "call", Text: brief(u.ToolCall.Title)}, true
+		return x.tool(u.ToolCall.ToolCallId, u.ToolCall.Title)
 	case u.ToolCallUpdate != nil:
+		title := ""
+		if u.ToolCallUpdate.Title != nil {
+			title = *u.ToolCallUpdate.Title
+		}
+		p, ok = x.tool(u.ToolCallUpdate.ToolCallId, title) // some announce a tool that needs permission no other way
 		if s := u.ToolCallUpdate.Status; s != nil && (*s == sdk.ToolCallStatusCompleted || *s == sdk.ToolCallStatusFailed) {
 			x.look.Tool = ""
 		}
 	}
-	return p, false
+	return p, ok
+}
+
+// tool takes in that the agent calls a tool. Its text before that is not its
+// answer. x.mu is held.
+func (x *run) tool(id sdk.ToolCallId, title string) (p task.Progress, ok bool) {
+	if x.tools[id] {
+		return p, false
+	}
+	x.tools[id] = true
+	x.text.Reset()
+	x.look.Tool = title
+	return task.Progress{Kind: "call", Text: brief(title)}, true
 }
 
 func brief(s string) string {

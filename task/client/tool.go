@@ -20,6 +20,7 @@ type Said struct {
 	Allow   []string `json:"allow,omitempty"` // actions that need no permission; "*" is all
 	Model   string   `json:"model,omitempty"` // the session's own
 	BaseURL string   `json:"base_url,omitempty"`
+	Via     string   `json:"via,omitempty"` // socket at which the session's host lends itself
 }
 
 const saidName = "task-said"
@@ -33,7 +34,7 @@ func Say(s whet.Session, v Said) error {
 func caller(s whet.Session) task.Caller {
 	q := task.Caller{Parent: mail.Parent(s), Agent: s.Agent, Dir: s.Dir, Tree: s.Worktree}
 	_ = whet.Update(s, saidName, func(v *Said) error { // no state is worth an error
-		q.Allow, q.Model, q.BaseURL = v.Allow, v.Model, v.BaseURL
+		q.Allow, q.Model, q.BaseURL, q.Via = v.Allow, v.Model, v.BaseURL, v.Via
 		return nil
 	})
 	return q

@@ -44,7 +44,7 @@ func Parent(s whet.Session) string {
 //
 // What was told counts as read when the session calls again: then the model has
 // had it in a request.
-func Guard() whet.Guard {
+func Guard(wake task.Wake) whet.Guard {
 	return whet.Guard{
 		Name: "task",
 		Before: func(_ context.Context, c *whet.Call) error {
@@ -63,7 +63,7 @@ func Guard() whet.Guard {
 		},
 		Prompt: func(_ context.Context, s whet.Session) (string, error) { return news(s, true) },
 		Idle: func(_ context.Context, s whet.Session) (string, error) {
-			if m, _ := read(s); m.Waiting {
+			if m, _ := Read(Parent(s)); m.Waiting || !wake.Ends() {
 				return "", nil
 			}
 			return news(s, false)
@@ -71,19 +71,26 @@ func Guard() whet.Guard {
 	}
 }
 
-func read(s whet.Session) (m task.Mail, ok bool) {
+// Read returns what the runner has for a session; ok tells whether there is
+// anything.
+func Read(parent string) (m task.Mail, ok bool) {
 	dir, err := Dir()
 	if err != nil {
 		return m, false
 	}
-	b, err := os.ReadFile(task.MailFile(dir, Parent(s)))
+	b, err := os.ReadFile(task.MailFile(dir, parent))
 	return m, err == nil && json.Unmarshal(b, &m) == nil
+}
+
+// Acknowledge leaves word for the runner that a session has read the notices.
+func Acknowledge(parent string, notices []string) error {
+	return leave(task.Slip{Parent: parent, Read: notices})
 }
 
 // news returns what the session has not been told of, and reports to the runner
 // what it has been told of before. person says that a person wrote.
 func news(s whet.Session, person bool) (string, error) {
-	m, ok := read(s)
+	m, ok := Read(Parent(s))
 	if !ok {
 		return "", nil
 	}
@@ -101,20 +108,27 @@ func news(s whet.Session, person bool) (string, error) {
 // Sort returns the texts of the notices that the session has not been told of,
 // which it then has, and the ids of those that it has.
 func Sort(s whet.Session, notices []task.Notice) (fresh, known []string, err error) {
-	err = whet.Update(s, "task-told", func(told *[]string) error {
-		now := []string{}
+	err = Told(s, func(told []string) (now []string) {
 		for _, n := range notices {
 			now = append(now, n.ID)
-			if slices.Contains(*told, n.ID) {
+			if slices.Contains(told, n.ID) {
 				known = append(known, n.ID)
 			} else {
 				fresh = append(fresh, n.Text)
 			}
 		}
-		*told = now
-		return nil
+		return now
 	})
 	return fresh, known, err
+}
+
+// Told changes the list of the notices that the session has been told of, by
+// their ids.
+func Told(s whet.Session, f func([]string) []string) error {
+	return whet.Update(s, "task-told", func(told *[]string) error {
+		*told = f(*told)
+		return nil
+	})
 }
 
 // leave puts a slip where the runner finds it.

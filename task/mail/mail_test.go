@@ -58,7 +58,7 @@ func notice(id string) task.Notice { return task.Notice{ID: id, Text: "<task " +
 func TestGuardTellsOnce(t *testing.T) {
 	dir := desk(t)
 	s := whet.Session{ID: "s", Host: "claude-code", Store: state.Memory()}
-	k := &whet.Kit{Guards: []whet.Guard{mail.Guard()}}
+	k := &whet.Kit{Guards: []whet.Guard{mail.Guard(task.Wake{})}}
 	file := task.MailFile(dir, mail.Parent(s))
 	after := func() string {
 		r := &whet.Result{Text: "out"}
@@ -89,6 +89,12 @@ func TestGuardTellsOnce(t *testing.T) {
 	put(t, file, task.Mail{Board: "c board", Notices: []task.Notice{notice("c")}, Waiting: true})
 	want("it waits for a person", k.Idle(t.Context(), s), "")
 	want("who writes", k.Prompt(t.Context(), s), "<task c>\n\nc board", task.Slip{Parent: "claude-code/s", UserWrote: true})
+	put(t, file, task.Mail{Notices: []task.Notice{notice("d")}})
+	off := false
+	for _, quiet := range []task.Wake{{Enabled: &off}, {OnEnd: &off}} {
+		silent := &whet.Kit{Guards: []whet.Guard{mail.Guard(quiet)}}
+		want("not to be woken", silent.Idle(t.Context(), s), "")
+	}
 	if err := os.WriteFile(file, []byte("{half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +115,7 @@ func TestGuardLinksALaunch(t *testing.T) {
 	} {
 		r := &whet.Result{Text: text}
 		c := &whet.Call{Tool: "task", Session: whet.Session{ID: "s", Host: "codex", Store: state.Memory()}}
-		if err := mail.Guard().After(t.Context(), c, r); err != nil {
+		if err := mail.Guard(task.Wake{}).After(t.Context(), c, r); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, slips(t, dir)); d != "" {
@@ -121,12 +127,12 @@ func TestGuardLinksALaunch(t *testing.T) {
 func TestGuardKeepsOwners(t *testing.T) {
 	dir := desk(t)
 	call := func(tool, session, path, args string) error {
-		return mail.Guard().Before(t.Context(), &whet.Call{Tool: tool, Path: path, Args: json.RawMessage(args), Session: whet.Session{ID: session, Dir: "/p"}})
+		return mail.Guard(task.Wake{}).Before(t.Context(), &whet.Call{Tool: tool, Path: path, Args: json.RawMessage(args), Session: whet.Session{ID: session, Dir: "/p"}})
 	}
 	if err := call("edit", "s", "a.go", `{}`); err != nil {
 		t.Errorf("nobody owns anything: %v", err)
 	}
-	put(t, task.ClaimFile(dir), []task.Claim{{Task: "tsk_1", Alias: "fix-1", Agent: "fixer", Dir: "/p", Files: []string{"auth/**"}}})
+	put(t, task.ClaimFile(dir), []task.Claim{{Task: "tsk_1", Alias: "fix-1", Agent: "fixer", Dir: "/p", Files: []string{"auth/**"}, Session: "ses_1"}})
 	for _, tt := range []struct {
 		tool, session, path, args string
 		refused                   bool
@@ -141,6 +147,7 @@ func TestGuardKeepsOwners(t *testing.T) {
 		{"edit", "s", "b.go", `{}`, false},
 		{"read", "s", "auth/a.go", `{}`, false},
 		{"edit", "tsk_1", "auth/a.go", `{}`, false}, // its own
+		{"edit", "ses_1", "auth/a.go", `{}`, false}, // in a host of its own
 		{"edit", "tsk_2", "auth/a.go", `{}`, true},
 	} {
 		err := call(tt.tool, tt.session, tt.path, tt.args)
@@ -179,7 +186,7 @@ func TestGuardKeepsTheProject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = mail.Guard().Before(t.Context(), &whet.Call{Tool: "write", Args: args, Session: whet.Session{ID: tt.session, Dir: tt.dir}})
+		err = mail.Guard(task.Wake{}).Before(t.Context(), &whet.Call{Tool: "write", Args: args, Session: whet.Session{ID: tt.session, Dir: tt.dir}})
 		if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s in %s writes %s: %v, want %q", tt.session, tt.dir, tt.path, err, tt.says)
 		}
@@ -203,7 +210,7 @@ func TestLedger(t *testing.T) {
 		return whet.Session{ID: id, Host: "h", Dir: project, Store: state.Memory()}
 	}
 	one, two, boss := session("tsk_1"), session("tsk_2"), session("boss")
-	g := mail.Guard()
+	g := mail.Guard(task.Wake{})
 	after := func(s whet.Session, tool string) {
 		t.Helper()
 		c := &whet.Call{Tool: tool, Path: "a.go", Session: s}

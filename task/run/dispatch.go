@@ -21,6 +21,9 @@ const (
 	maxTitle  = 200
 )
 
+// hostBackend works on the tasks of a host that lends itself.
+const hostBackend = "opencode"
+
 // Launch makes a task and waits until it has been taken up, refused or queued.
 func (r *Runner) Launch(q task.Request) (*task.Reply, error) {
 	if err := r.orchestrator(q.Caller); err != nil {
@@ -33,6 +36,12 @@ func (r *Runner) Launch(q task.Request) (*task.Reply, error) {
 		return nil, task.Errorf(task.BadRequest, "the prompt is larger than %d KiB: put the material into a file and name that", maxPrompt>>10)
 	}
 	w, err := r.Worker(q.Worker, q.Dir)
+	unknown := err
+	if q.Via != "" && (err != nil || w.Own) {
+		// The host that the caller is in does it. An agent that we don't know may be
+		// one of the host's own.
+		w, err = Worker{Backend: hostBackend, Writes: err != nil || w.Writes}, nil
+	}
 	if err != nil {
 		return nil, task.Errorf(task.BadRequest, "%v", err)
 	}
@@ -54,7 +63,11 @@ func (r *Runner) Launch(q task.Request) (*task.Reply, error) {
 		return nil, err
 	}
 	r.settle(e, t.Gen)
-	return r.started(e), nil
+	reply := r.started(e)
+	if reply.Failed && unknown != nil {
+		reply.Text += "; " + unknown.Error()
+	}
+	return reply, nil
 }
 
 func (r *Runner) newTask(q task.Request, w Worker) *task.Task {
@@ -66,7 +79,10 @@ func (r *Runner) newTask(q task.Request, w Worker) *task.Task {
 		Dir: q.Dir, Tree: q.Tree, Title: title(q), Prompt: q.Text, Files: q.Files, MaxRun: q.MaxRun, Isolation: q.Where,
 		Allow: slices.Concat(r.Options.Allow, q.Allow), Job: task.New(), Created: time.Now(), Used: time.Now(),
 	}
-	if t.Model == "" {
+	if t.Backend == hostBackend {
+		t.Via = q.Via
+	}
+	if t.Model == "" && t.Via == "" {
 		t.Model, t.BaseURL = q.Model, q.BaseURL
 	}
 	if t.MaxRun == 0 {

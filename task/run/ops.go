@@ -14,13 +14,55 @@ import (
 
 // orchestrator refuses a caller that is itself a specialist.
 func (r *Runner) orchestrator(c task.Caller) error {
-	if c.Person || c.Agent == "" || c.Agent == "orchestrator" {
+	if c.Person {
+		return nil
+	}
+	if e := r.works(c); e != nil {
+		return task.Errorf(task.NotOrchestrator, "only the orchestrator hands out tasks, and you work on %s as the %s: do your own part and report what is left", e.Alias, e.Agent)
+	}
+	if c.Agent == "" || c.Agent == "orchestrator" {
 		return nil
 	}
 	if _, err := r.Worker(c.Agent, c.Dir); err != nil {
 		return nil // not one of ours: the host's own primary agent
 	}
 	return task.Errorf(task.NotOrchestrator, "only the orchestrator hands out tasks, and you are the %s: do your own part and report what is left", c.Agent)
+}
+
+// works returns the task that the caller's own conversation works on, nil if
+// there is none.
+func (r *Runner) works(c task.Caller) *entry {
+	host, session, ok := strings.Cut(c.Parent, "/")
+	if !ok || host != hostBackend {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.tasks {
+		if e.Backend == hostBackend && e.Session == session {
+			return e
+		}
+	}
+	return nil
+}
+
+// moved takes in where the caller's host is reached now: it may have been
+// started anew since its tasks were launched.
+func (r *Runner) moved(c task.Caller) {
+	if c.Via == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.parents[c.Parent]
+	if p == nil {
+		return
+	}
+	for _, e := range p.tasks {
+		if e.Via != "" && e.Via != c.Via {
+			r.note(e, func(t *task.Task) { t.Via = c.Via })
+		}
+	}
 }
 
 // find returns the caller's task called name, an alias or an id. r.mu is held.
@@ -30,6 +72,9 @@ func (r *Runner) find(c task.Caller, name string) (*entry, error) {
 		return e, nil
 	}
 	if e := r.parent(c.Parent).byAlias[name]; e != nil {
+		return e, nil
+	}
+	if e := r.inherit(c, name); e != nil {
 		return e, nil
 	}
 	var found []*entry
@@ -63,7 +108,7 @@ func (r *Runner) known(c task.Caller) string {
 	case c.Person:
 		return "whet task list shows those there are"
 	case n == 0:
-		return "this session has no tasks"
+		return "this session has no tasks" + r.legacy(c)
 	case n > most:
 		return fmt.Sprintf("the last of this session's are %s", strings.Join(names[n-most:], ", "))
 	}

@@ -366,6 +366,7 @@ func (r *Runner) flush() {
 		mail task.Mail
 		gone bool
 	}
+	r.takeSlips() // first: one may say whom the mail is for
 	var letters []letter
 	now := time.Now()
 	r.mu.Lock()
@@ -377,6 +378,9 @@ func (r *Runner) flush() {
 		p = r.heard(key)
 		l := letter{key: key, gone: len(p.tasks) == 0 && p.wait == nil}
 		l.mail.Notices, l.mail.Open = r.noticesOf(p)
+		if r.links[key] != "" {
+			l.mail.Notices = nil // the session that is linked is told of them
+		}
 		l.mail.Board = task.Board(p.pictures(), now, r.Options.Budget)
 		l.mail.Waiting = p.wait != nil
 		letters = append(letters, l)
@@ -395,7 +399,6 @@ func (r *Runner) flush() {
 			r.Log.Warn("writing a session's mail", "err", err)
 		}
 	}
-	r.takeSlips()
 }
 
 // writeClaims keeps the file of claims as it should be.

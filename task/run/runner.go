@@ -26,6 +26,7 @@ type Worker struct {
 	Backend string
 	Model   string
 	Writes  bool // may change files
+	Own     bool // it is whet's own agent, and nobody has chosen that
 }
 
 // Config says what a Runner works with. Dir, Backends and Worker are required.

@@ -149,6 +149,7 @@ func write(w http.ResponseWriter, status int, v any) {
 
 // Do answers one request, named as its path over the socket is.
 func (r *Runner) Do(ctx context.Context, path string, q task.Request) (*task.Reply, error) {
+	r.moved(q.Caller)
 	switch path {
 	case "/launch":
 		return r.Launch(q)

@@ -31,6 +31,7 @@ type Peer struct {
 	Patient bool // takes seconds to start
 
 	Only []string // names of the cases to run; none means all
+	Not  []string // names of cases that the agent itself can't do
 }
 
 // long is more than any buffer on the way holds.
@@ -62,7 +63,7 @@ func (p Peer) Script() scriptmodel.Script {
 // Run holds the backend to what [task.Backend] promises.
 func Run(t *testing.T, p Peer) {
 	for _, c := range cases {
-		if len(p.Only) > 0 && !slices.Contains(p.Only, c.name) {
+		if len(p.Only) > 0 && !slices.Contains(p.Only, c.name) || slices.Contains(p.Not, c.name) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -175,7 +176,11 @@ func (b *Bench) look(r task.Run) task.Look {
 func (b *Bench) until(r task.Run, what string, ok func(task.Look) bool) task.Look {
 	b.Helper()
 	var l task.Look
-	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
+	patience := time.Minute
+	if b.peer.Patient { // some wait for the next minute before they go on
+		patience *= 2
+	}
+	for limit := time.Now().Add(patience); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
 		if l = b.look(r); ok(l) {
 			return l
 		}
