@@ -1,3 +1,5 @@
+//go:build unix
+
 package format_test
 
 import (
@@ -44,35 +46,51 @@ func TestPeerPrettierConfiguration(t *testing.T) {
 		first, second string
 	}{
 		{
-			"JSON", map[string]string{".prettierrc.json": `{"semi": true}`}, map[string]string{".prettierrc.json": `{"semi": false, "singleQuote": true}`},
+			"JSON",
+			map[string]string{".prettierrc.json": `{"semi": true}`},
+			map[string]string{".prettierrc.json": `{"semi": false, "singleQuote": true}`},
 			"function f() {\n  return \"one\";\n}\n", "function f() {\n  return 'one'\n}\n",
 		},
 		{
-			"code", map[string]string{".prettierrc.cjs": "module.exports = {singleQuote: true}"}, map[string]string{".prettierrc.cjs": "module.exports = {semi: false}"},
+			"code",
+			map[string]string{".prettierrc.cjs": "module.exports = {singleQuote: true}"},
+			map[string]string{".prettierrc.cjs": "module.exports = {semi: false}"},
 			text, "function f() {\n  return \"one\"\n}\n",
 		},
 		{
-			"a module", map[string]string{"prettier.config.mjs": "export default {singleQuote: true}"}, map[string]string{"prettier.config.mjs": "export default {semi: false}"},
+			"a module",
+			map[string]string{"prettier.config.mjs": "export default {singleQuote: true}"},
+			map[string]string{"prettier.config.mjs": "export default {semi: false}"},
 			text, "function f() {\n  return \"one\"\n}\n",
 		},
 		{
-			".editorconfig", map[string]string{".prettierrc": "semi: true\n", ".editorconfig": "[*]\nindent_style = space\nindent_size = 4\n"}, map[string]string{".editorconfig": "[*]\nindent_style = tab\n"},
+			".editorconfig",
+			map[string]string{".prettierrc": "semi: true\n", ".editorconfig": "[*]\nindent_style = space\nindent_size = 4\n"},
+			map[string]string{".editorconfig": "[*]\nindent_style = tab\n"},
 			"function f() {\n    return \"one\";\n}\n", "function f() {\n\treturn \"one\";\n}\n",
 		},
 		{
-			"a nearer one", map[string]string{".prettierrc": "semi: true\n"}, map[string]string{"sub/.prettierrc": "semi: false\n"},
+			"a nearer one",
+			map[string]string{".prettierrc": "semi: true\n"},
+			map[string]string{"sub/.prettierrc": "semi: false\n"},
 			"function f() {\n  return \"one\";\n}\n", "function f() {\n  return \"one\"\n}\n",
 		},
 		{
-			".prettierignore", map[string]string{".prettierrc": "semi: false\n"}, map[string]string{".prettierignore": "sub/*.ts\n"},
+			".prettierignore",
+			map[string]string{".prettierrc": "semi: false\n"},
+			map[string]string{".prettierignore": "sub/*.ts\n"},
 			"function f() {\n  return \"one\"\n}\n", text,
 		},
 		{
-			"no longer ignored", map[string]string{".prettierrc": "semi: false\n", ".prettierignore": "sub\n"}, map[string]string{".prettierignore": "other\n"},
+			"no longer ignored",
+			map[string]string{".prettierrc": "semi: false\n", ".prettierignore": "sub\n"},
+			map[string]string{".prettierignore": "other\n"},
 			text, "function f() {\n  return \"one\"\n}\n",
 		},
 		{
-			".gitignore", map[string]string{".prettierrc": "semi: false\n", ".gitignore": "sub/\n!sub/a.ts\n"}, map[string]string{".gitignore": "nothing\n"},
+			".gitignore",
+			map[string]string{".prettierrc": "semi: false\n", ".gitignore": "sub/\n!sub/a.ts\n"},
+			map[string]string{".gitignore": "nothing\n"},
 			text, "function f() {\n  return \"one\"\n}\n",
 		},
 	} {
