@@ -251,6 +251,21 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// The limits that people meet.
+func TestLimits(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.zip")
+	for n, code := range map[int]string{source.MaxEntries: "", source.MaxEntries + 1: "too-many-files"} {
+		writeFile(t, file, func(b *bytes.Buffer) { makeZip(t, b, many(n)) })
+		_, _, err := source.Read(t.Context(), file)
+		if e := (*source.Error)(nil); (err == nil) != (code == "") || errors.As(err, &e) && e.Code != code {
+			t.Errorf("%d entries: %v", n, err)
+		}
+	}
+	if source.MaxEntries != 8192 || source.MaxFile != 16<<20 || source.MaxTotal != 64<<20 {
+		t.Error("docs/marketplace-formats.md has other limits")
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	writeDir(t, dir, sample)
