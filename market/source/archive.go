@@ -49,7 +49,11 @@ func (c *collector) file(name, part string, info *Info) error {
 		return c.tar(name, bytes.NewReader(data))
 	case strings.EqualFold(base, "SKILL.md"):
 		base = "SKILL.md"
-	case !strings.EqualFold(path.Ext(base), ".json"):
+	case strings.EqualFold(path.Ext(base), ".json"):
+		if !bytes.Contains(data, []byte(`"schemaVersion"`)) {
+			return refuse("unreadable", name, "it is no package by itself; give the directory that it belongs to")
+		}
+	default:
 		return refuse("unreadable", name, "it is none of what packages come in: a directory, .zip, .mcpb, .tar, .tar.gz, .tgz, .bundle, a SKILL.md or a JSON manifest")
 	}
 	info.Kind, info.Archive = "file", ""
