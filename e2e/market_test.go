@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/whet-dev/whet/internal/peer"
 	"github.com/whet-dev/whet/internal/scriptmodel"
 )
 
@@ -78,6 +79,18 @@ func marketPackage(t *testing.T, h *home) string {
 	return dir
 }
 
+// trust lets the package run what it brings.
+func trust(t *testing.T, h *home) {
+	t.Helper()
+	var shown struct {
+		Package struct{ Tree string }
+	}
+	if err := json.Unmarshal([]byte(h.run(t, nil, whetBinary(t), "market", "show", "acme/reviewer", "--json")), &shown); err != nil {
+		t.Fatal(err)
+	}
+	h.run(t, nil, whetBinary(t), "market", "trust", "acme/reviewer", "--tree", shown.Package.Tree)
+}
+
 const marketLine = "from package acme/reviewer@1.2.0, third-party text"
 
 // ready waits until OpenCode has opened the project: the first question may wait
@@ -134,13 +147,7 @@ func TestPeerOpenCodePackage(t *testing.T) {
 		t.Error("the command has run something")
 	}
 
-	var shown struct {
-		Package struct{ Tree string }
-	}
-	if err := json.Unmarshal([]byte(s.run(t, nil, whet, "market", "show", "acme/reviewer", "--json")), &shown); err != nil {
-		t.Fatal(err)
-	}
-	s.run(t, nil, whet, "market", "trust", "acme/reviewer", "--tree", shown.Package.Tree)
+	trust(t, s.home)
 	s = shared.in(t, "with a trusted package")
 	s.write(".whet/whet.jsonc", `{"marketplace": {"packages": {"acme/reviewer": true}}}`)
 	s.ready(t)
@@ -155,4 +162,44 @@ func TestPeerOpenCodePackage(t *testing.T) {
 	if got := s.read("a.note"); got != "a b\n" {
 		t.Errorf("a.note is %q, not formatted: %s", got, parts[2].State.Output)
 	}
+}
+
+// Agents that whet is installed in get a trusted package's server by whet, and
+// its formatter by their hooks.
+func TestPeerPackageElsewhere(t *testing.T) {
+	prepare := func(t *testing.T, h *home, host string) {
+		t.Helper()
+		h.run(t, nil, whetBinary(t), "market", "install", marketPackage(t, h))
+		h.run(t, nil, whetBinary(t), "market", "enable", "acme/reviewer", "--user")
+		trust(t, h)
+		h.run(t, nil, whetBinary(t), "install", host, "--yes")
+	}
+	t.Run("claude-code", func(t *testing.T) {
+		claude := peer.Find(t, "claude")
+		dir := t.TempDir()
+		note := filepath.Join(dir, "my project", "a.note")
+		srv := model(t, scriptmodel.Script{"all": {
+			use("mcp__reviewer__lint__check", args{"text": "hello"}),
+			use("Write", args{"file_path": note, "content": "a   b\n"}),
+			say("done"),
+		}})
+		h := newHome(t, dir)
+		h.env = append(h.env, "ANTHROPIC_BASE_URL="+srv.URL, "ANTHROPIC_API_KEY=x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+			"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "IS_SANDBOX=1")
+		prepare(t, h, "claude-code")
+		h.run(t, nil, claude, "-p", "[[script:all]] go", "--model", "claude-sonnet-4-5", "--output-format", "stream-json", "--verbose", "--permission-mode", "bypassPermissions")
+		wants(t, last(t, srv, "all"), "hello is fine at "+filepath.Join(dir, ".local/share/whet/market/roots/acme/reviewer"))
+		if got := h.read("a.note"); got != "a b\n" {
+			t.Errorf("a.note is %q", got)
+		}
+	})
+	t.Run("codex", func(t *testing.T) {
+		peer.Find(t, "codex")
+		check := use("check", args{"text": "hello"})
+		check.Calls[0].Namespace = "mcp__reviewer__lint"
+		h, srv := codexHome(t, scriptmodel.Script{"all": {check, say("done")}})
+		prepare(t, h, "codex")
+		h.codex(t, "all")
+		wants(t, last(t, srv, "all"), "hello is fine at "+filepath.Join(h.dir, ".local/share/whet/market/roots/acme/reviewer"))
+	})
 }

@@ -190,7 +190,8 @@ func exchange(in io.Writer, lines *bufio.Reader, request string) (json.RawMessag
 	if err := json.Unmarshal([]byte(request), &asked); err != nil {
 		return nil, err
 	}
-	if _, err := io.WriteString(in, request+"\n"); err != nil || asked.ID == nil {
+	// One that doesn't read has ended, mostly: what it left says more.
+	if _, err := io.WriteString(in, request+"\n"); asked.ID == nil {
 		return nil, err
 	}
 	for {

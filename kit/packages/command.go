@@ -39,18 +39,6 @@ func (s Set) Command(line string) (c Command, ok bool) {
 	return c, false
 }
 
-// Commands lists the names that commands are called by, and what each does.
-func (s Set) Commands() (all [][2]string) {
-	for _, p := range s {
-		for _, k := range p.Plugin.Commands {
-			if names := p.Commands[k.Name]; len(names) > 0 {
-				all = append(all, [2]string{names[0], oneLine(k.Description)})
-			}
-		}
-	}
-	return all
-}
-
 var (
 	placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$ARGUMENTS|\$[1-9]`) })
 	word        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"([^"]*)"|'([^']*)'|\S+`) })

@@ -156,7 +156,7 @@ func (l *link) why(ctx context.Context, err error) error {
 		select {
 		case <-l.child.Done(): // which may be told after the end of its output
 			err = fmt.Errorf("it ended: %w", cmp.Or(l.child.Err(), io.EOF))
-		case <-time.After(time.Second):
+		case <-time.After(5 * time.Second):
 		}
 	}
 	if said := l.stderr.String(); said != "" {
