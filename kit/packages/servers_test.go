@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -253,5 +254,35 @@ func TestSchemas(t *testing.T) {
 		if err != nil || string(b) != want {
 			t.Errorf("%s:\n got %s, %v\nwant %s", in, b, err, want)
 		}
+	}
+}
+
+// Whatever a server sends, vendors take what is made of it.
+func FuzzSchema(f *testing.F) {
+	f.Add(`{"type":"object","properties":{"a":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/a"}]}},"$defs":{"a":{"allOf":[{"$ref":"#/$defs/a"}],"items":{"enum":[1,"x"]}}},"required":["a",1]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var v any
+		if json.Unmarshal([]byte(text), &v) != nil {
+			return
+		}
+		s := schemaOf(v)
+		if s.Type != "object" || s.Properties == nil {
+			t.Fatalf("the top is %+v", s)
+		}
+		portable(t, s, 0)
+	})
+}
+
+func portable(t *testing.T, s *whet.Schema, depth int) {
+	t.Helper()
+	known := slices.Contains([]string{"string", "number", "integer", "boolean", "array", "object"}, s.Type)
+	if !known || depth > maxNesting+1 || s.Enum != nil && s.Type != "string" || (s.Items != nil) != (s.Type == "array") || len(s.Description) > 1024 {
+		t.Fatalf("not portable at depth %d: %+v", depth, s)
+	}
+	for _, p := range s.Properties {
+		portable(t, p.Schema, depth+1)
+	}
+	if s.Items != nil {
+		portable(t, s.Items, depth+1)
 	}
 }
