@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -44,7 +45,10 @@ func newStage(t *testing.T, script scriptmodel.Script) *stage {
 	s := &stage{T: t, dir: t.TempDir()}
 	s.client.Dir = filepath.Join(home, "state", "tasks")
 	s.env = append(os.Environ(), "HOME="+home, "WHET_STATE="+filepath.Join(home, "state"), "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=k", "WHET_AGENT__MODEL=anthropic/m")
-	t.Cleanup(s.kill)
+	t.Cleanup(func() {
+		s.kill()
+		_, _ = s.client.Do(context.Background(), "/stop", task.Request{}) // one that a host has started
+	})
 	return s
 }
 
