@@ -51,6 +51,9 @@ func (p *pluginChild) setup(dir, worktree string, host *rpc.Host) (*whet.Kit, fu
 		p.log.Warn("tasks are whet's own agent's, and sessions at rest are not woken", "err", err)
 		return k, stores
 	}
+	if l.Config.Task.Wake.Ends() { // so it needs no waiting for them
+		k.Tools = slices.DeleteFunc(k.Tools, func(t whet.Tool) bool { return t.Name == "wait_for_background_tasks" })
+	}
 	k.Guards = append(k.Guards, whet.Guard{Name: "inhost", Prompt: func(_ context.Context, s whet.Session) (string, error) {
 		p.house.Wrote(s.ID)
 		return "", nil
