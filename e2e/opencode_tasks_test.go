@@ -133,6 +133,8 @@ func TestPeerOpenCodeTasks(t *testing.T) {
 	t.Run("wakes", func(t *testing.T) {
 		root, parts := s.prompt(t, "", "plain", "end")
 		wants(t, parts[0].State.Output, `alias="exp-1"`, "running")
+		wants(t, asked(s.model, "end")[0], `"name":"task"`, `"name":"task_cancel"`)
+		lacks(t, asked(s.model, "end")[0], `"name":"wait_for_background_tasks"`)
 		got := s.says(t, root, "Thanks.")
 		if ids := ends(got); len(ids) != 1 {
 			t.Errorf("told: %q", ids)

@@ -101,6 +101,9 @@ func (p *pluginChild) lend(dir string, c kit.Config, host *rpc.Host, o *rpc.Offe
 		p.log.Warn("tasks are whet's own agent's, and sessions at rest are not woken", "err", err)
 		return
 	}
+	if c.Task.Wake.Ends() { // so it needs no waiting for them
+		o.Kit.Tools = slices.DeleteFunc(o.Kit.Tools, func(t whet.Tool) bool { return t.Name == "wait_for_background_tasks" })
+	}
 	o.Kit.Guards = append(o.Kit.Guards, whet.Guard{Name: "inhost", Prompt: func(_ context.Context, s whet.Session) (string, error) {
 		p.house.Wrote(s.ID)
 		return "", nil

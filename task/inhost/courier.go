@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/whet-dev/whet"
@@ -36,13 +37,14 @@ const (
 
 // A session is one of the host's that has tasks, or may have.
 type session struct {
-	id    string
-	stamp string    // of its mail when that was last looked at
-	due   time.Time // when to look again; zero means now
-	rests time.Time // since when, zero if it doesn't
-	woken time.Time
-	lost  map[string]time.Time // claimed, not in the conversation: since when
-	idle  struct {             // wakes for unfinished work
+	id     string
+	recall sync.Once // what the conversation holds, when it is first seen
+	stamp  string    // of its mail when that was last looked at
+	due    time.Time // when to look again; zero means now
+	rests  time.Time // since when, zero if it doesn't
+	woken  time.Time
+	lost   map[string]time.Time // claimed, not in the conversation: since when
+	idle   struct {             // wakes for unfinished work
 		why string
 		n   int
 	}
@@ -55,18 +57,19 @@ func (s *session) parent() string { return hostName + "/" + s.id }
 func (h *House) Saw(id string) whet.Store {
 	store := h.Stores(id)
 	h.mu.Lock()
-	_, known := h.sessions[id]
-	if !known {
-		h.sessions[id] = &session{id: id, lost: map[string]time.Time{}}
+	s := h.sessions[id]
+	if s == nil {
+		s = &session{id: id, lost: map[string]time.Time{}}
+		h.sessions[id] = s
 	}
 	h.mu.Unlock()
-	if !known {
-		if m, ok := mail.Read(hostName + "/" + id); ok && len(m.Notices) > 0 {
+	s.recall.Do(func() {
+		if m, ok := mail.Read(s.parent()); ok && len(m.Notices) > 0 {
 			if past, err := h.history(h.ctx, id, m.Notices); err == nil {
-				_ = remember(store, past.told) // in memory: can't fail
+				remember(store, past.told)
 			}
 		}
-	}
+	})
 	return store
 }
 
@@ -79,8 +82,8 @@ func (h *House) Wrote(id string) {
 	}
 }
 
-func remember(store whet.Store, told []string) error {
-	return mail.Told(whet.Session{Store: store}, func(old []string) []string {
+func remember(store whet.Store, told []string) {
+	_ = mail.Told(whet.Session{Store: store}, func(old []string) []string { // in memory: can't fail
 		for _, id := range told {
 			if !slices.Contains(old, id) {
 				old = append(old, id)
@@ -94,7 +97,7 @@ func remember(store whet.Store, told []string) error {
 func (h *House) watch() {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	var found time.Time
+	search := time.Now().Add(time.Second) // while the plugin is set up, the host may not answer
 	for {
 		select {
 		case <-h.ctx.Done():
@@ -103,13 +106,10 @@ func (h *House) watch() {
 		case <-h.poked:
 		}
 		now := time.Now()
-		if found.IsZero() {
-			found = now.Add(time.Second) // while the plugin is set up, the host may not answer
-		} else if now.After(found) {
-			if err := h.find(); err != nil {
-				found = now.Add(again)
-			} else {
-				found = now.Add(365 * 24 * time.Hour)
+		if !search.IsZero() && now.After(search) {
+			search = time.Time{}
+			if h.find() != nil {
+				search = now.Add(again)
 			}
 		}
 		for _, s := range h.stale(now) {

@@ -81,7 +81,7 @@ func (h *House) listen() (net.Listener, error) {
 	sum := sha256.Sum256([]byte(h.Dir))
 	for i := range places {
 		dir := filepath.Join(h.State, "hosts", fmt.Sprintf("%s-%d", hex.EncodeToString(sum[:6]), i))
-		unlock, err := run.Lock(dir, 0)
+		unlock, err := run.Lock(dir)
 		if errors.Is(err, run.ErrRunning) {
 			continue
 		}
