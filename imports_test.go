@@ -26,6 +26,7 @@ var layers = [][]string{
 	{"agent", "task"}, // made of the kernel, so not plain libraries
 	{"task/mail", "task/store", "task/tasktest"},
 	{"task/acp", "task/client", "task/llm", "task/opencode", "task/run"},
+	{"task/remote"},
 	{"kit/guards"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc", "install"},
