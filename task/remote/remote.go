@@ -99,13 +99,30 @@ func dial(o task.NATS, log *slog.Logger) (*conn, error) {
 	return c, nil
 }
 
-func (c *conn) options(o task.NATS) ([]nats.Option, error) {
+// Check says what is wrong with the settings, without asking the server.
+func Check(o task.NATS) error {
+	_, err := address(o)
+	return err
+}
+
+// Token is the token that the settings name, or "".
+func Token(o task.NATS) string { return os.Getenv(cmp.Or(o.TokenEnv, "WHET_NATS_TOKEN")) }
+
+func address(o task.NATS) (*url.URL, error) {
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls"}, u.Scheme):
-		return nil, fmt.Errorf("task.nats.url: %q is no address like tls://HOST or nats://HOST:4222", redacted(o.URL))
+		return nil, errors.New("task.nats.url is no address like tls://HOST or nats://HOST:4222")
 	case u.User != nil:
-		return nil, errors.New("task.nats.url: leave name, password and token out of the address, and set task.nats.tokenEnv or task.nats.credentialsEnv to the environment variable that holds them")
+		return nil, errors.New("task.nats.url: leave name, password and token out of the address, and put the token into the environment variable that task.nats.tokenEnv names (default WHET_NATS_TOKEN)")
+	}
+	return u, nil
+}
+
+func (c *conn) options(o task.NATS) ([]nats.Option, error) {
+	u, err := address(o)
+	if err != nil {
+		return nil, err
 	}
 	options := []nats.Option{
 		nats.Name("whet"), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(min(time.Second, c.lost/8)),
@@ -118,28 +135,20 @@ func (c *conn) options(o task.NATS) ([]nats.Option, error) {
 			}
 		}),
 	}
-	token := os.Getenv(cmp.Or(o.TokenEnv, "WHET_NATS_TOKEN"))
-	if token != "" {
+	if token := Token(o); token != "" {
 		options = append(options, nats.Token(token))
 	}
 	if file := os.Getenv(cmp.Or(o.CredentialsEnv, "WHET_NATS_CREDENTIALS")); file != "" {
 		options = append(options, nats.UserCredentials(file))
 	}
-	if u.Scheme == "nats" && !loopback(u.Hostname()) {
+	if u.Scheme == "nats" && !Loopback(u.Hostname()) {
 		c.log.Warn("task.nats.url is not encrypted: prompts, files and the token can be read on the way; use tls://", "host", u.Host)
 	}
 	return options, nil
 }
 
-// redacted is an address without what may be secret in it.
-func redacted(s string) string {
-	if u, err := url.Parse(s); err == nil {
-		return u.Redacted()
-	}
-	return "(unreadable)"
-}
-
-func loopback(host string) bool {
+// Loopback reports whether a host is this machine.
+func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
