@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -34,6 +35,9 @@ func serveWorker(c *cobra.Command, dir string) error {
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	log := hookfirst.Logger(c.ErrOrStderr())
+	if os.Getenv("WHET_LOG") == "" { // whoever watches a worker wants to see what it does
+		log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
+	}
 	l := config.Load[kit.Config]("", "", os.Environ())
 	for _, p := range l.Problems {
 		log.Warn("configuration", "problem", p.String())

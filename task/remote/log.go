@@ -152,33 +152,38 @@ func (j *journal) add(r store.Row) error {
 		if len(r.Body) > 0 {
 			m.Header.Set(moreHeader, strconv.Itoa(n+1))
 		}
-		if err := j.send(m); err != nil || len(r.Body) == 0 {
+		err := patiently(j.ctx, func() error {
+			seq, err := j.send(m)
+			if err == nil {
+				j.last = seq
+			}
+			return err
+		})
+		if err != nil || len(r.Body) == 0 {
 			return err
 		}
 	}
 }
 
-// send writes one message after the last, waiting for a server that is away.
-func (j *journal) send(m *nats.Msg) error {
+// patiently does f until it succeeds, waiting for a server that is away. What
+// the server refuses isn't tried again.
+func patiently(ctx context.Context, f func() error) error {
 	limit := time.Now().Add(maxOutage)
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		seq, err := j.try(m)
-		if err == nil {
-			j.last = seq
-			return nil
-		}
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		err := f()
 		var api *jetstream.APIError
 		refused := errors.As(err, &api) && api.Code < 500
-		if errors.Is(err, errFenced) || refused || time.Now().After(limit) {
+		if err == nil || errors.Is(err, errFenced) || refused || time.Now().After(limit) {
 			return err
 		}
-		if !sleep(j.ctx, wait) {
-			return context.Cause(j.ctx)
+		if !sleep(ctx, wait) {
+			return context.Cause(ctx)
 		}
 	}
 }
 
-func (j *journal) try(m *nats.Msg) (uint64, error) {
+// send writes one message after the last, and returns its sequence.
+func (j *journal) send(m *nats.Msg) (uint64, error) {
 	ctx, cancel := context.WithTimeout(j.ctx, call)
 	defer cancel()
 	ack, err := j.c.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(j.last))

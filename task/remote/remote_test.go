@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,45 +14,12 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
-	"github.com/whet-dev/whet/internal/peer"
 	"github.com/whet-dev/whet/internal/scriptmodel"
 	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/remote"
+	"github.com/whet-dev/whet/task/remote/natstest"
 	"github.com/whet-dev/whet/task/tasktest"
 )
-
-// server starts a real NATS server and returns the setting that names it.
-func server(t *testing.T) task.NATS {
-	t.Helper()
-	program := peer.Find(t, "nats-server")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, "--jetstream", "--store_dir", t.TempDir(), "--addr", "127.0.0.1", "--port", port)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	for range 500 {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
-			return task.NATS{URL: "nats://" + address, LostAfterS: 2}
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("the NATS server doesn't answer")
-	return task.NATS{}
-}
 
 // worker works on runs with the scripted model until the test ends.
 func worker(t *testing.T, o task.NATS, model string) {
@@ -142,7 +108,7 @@ func TestBackend(t *testing.T) {
 	tasktest.Run(t, tasktest.Peer{
 		Open: func(t *testing.T, model *scriptmodel.Server, hear task.Hear) task.Backend {
 			if _, ok := servers[t]; !ok {
-				servers[t] = server(t)
+				servers[t] = natstest.Start(t).Options
 				worker(t, servers[t], model.URL)
 			}
 			b, err := remote.New(servers[t], logger(t), hear)

@@ -59,6 +59,7 @@ func (c *conn) sendProject(ctx context.Context, t *task.Task) (b base, err error
 	if err != nil {
 		return b, err
 	}
+	defer os.RemoveAll(filepath.Dir(file))
 	return b, put(ctx, s, file, jetstream.ObjectMeta{Name: name, Metadata: map[string]string{commitMeta: b.Commit, headMeta: b.Head}})
 }
 
@@ -79,12 +80,12 @@ func (c *conn) sendHistory(ctx context.Context, s *stores, r repo, head string) 
 	if err != nil {
 		return err
 	}
+	defer os.RemoveAll(filepath.Dir(file))
 	return put(ctx, s, file, jetstream.ObjectMeta{Name: name})
 }
 
-// put stores a bundle and removes the file.
+// put stores a bundle.
 func put(ctx context.Context, s *stores, file string, m jetstream.ObjectMeta) error {
-	defer os.RemoveAll(filepath.Dir(file))
 	f, err := os.Open(file)
 	if err != nil {
 		return err

@@ -109,6 +109,7 @@ func (w *Worker) take(ctx context.Context, m jetstream.Msg) {
 	defer func() { x.cancel(nil); <-beats }()
 	switch err := x.run(); {
 	case err == nil:
+		log.Info("ended")
 		if err := x.ack(); err != nil {
 			log.Warn("the queue was not told of an end, and will find it in the journal", "err", err)
 		}
@@ -272,12 +273,13 @@ func (x *work) keepFiles() error {
 	if state == "" || err != nil {
 		return err
 	}
-	s, err := x.stores(x.ctx)
+	defer os.RemoveAll(filepath.Dir(file))
+	s, err := x.stores(x.ctx) // known since the project was unpacked
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(filepath.Dir(file)))
+		return err
 	}
 	name := x.order.Task.ID + "/"
-	if err := put(x.ctx, s, file, jetstream.ObjectMeta{Name: name + state}); err != nil {
+	if err := patiently(x.ctx, func() error { return put(x.ctx, s, file, jetstream.ObjectMeta{Name: name + state}) }); err != nil {
 		return err
 	}
 	if err := x.write(treeRow, tree{state}); err != nil {
