@@ -24,7 +24,7 @@ func New(o task.NATS, log *slog.Logger, hear task.Hear) (task.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{conn: c, hear: hear, began: time.Now(), lives: map[string]live{}, sending: map[string]*sending{}}
+	b := &backend{conn: c, hear: hear, lives: map[string]live{}, rows: map[string]seen{}, sending: map[string]*sending{}}
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	if _, err := c.nc.Subscribe(liveSubjects+"*", b.heard); err != nil {
 		c.nc.Close()
@@ -35,16 +35,22 @@ func New(o task.NATS, log *slog.Logger, hear task.Hear) (task.Backend, error) {
 
 type backend struct {
 	*conn
-	hear  task.Hear
-	began time.Time
-	ctx   context.Context
-	stop  context.CancelFunc
-	work  sync.WaitGroup
+	hear task.Hear
+	ctx  context.Context
+	stop context.CancelFunc
+	work sync.WaitGroup
 
 	mu      sync.Mutex
 	closed  bool
 	lives   map[string]live     // the last of each task
+	rows    map[string]seen     // of each task at work
 	sending map[string]*sending // by task
+}
+
+// seen is a last row, and since when it is the last as far as we know.
+type seen struct {
+	row uint64
+	at  time.Time
 }
 
 // A sending is a run on its way to the queue: packing a project may take longer
@@ -198,7 +204,6 @@ func (b *backend) Look(ctx context.Context, r task.Run) (task.Look, error) {
 	t := &r.Task
 	b.mu.Lock()
 	s := b.sending[t.ID]
-	l := b.lives[t.ID]
 	b.mu.Unlock()
 	if s != nil && s.gen == t.Gen {
 		if !s.over() {
@@ -207,9 +212,6 @@ func (b *backend) Look(ctx context.Context, r task.Run) (task.Look, error) {
 		if refusal := task.RefusalOf(s.err); refusal != nil && t.Phase == task.Running {
 			return task.Look{Live: task.LiveQuiet, End: task.Erred, Reason: refusal.Reason}, nil
 		}
-	}
-	if l.Gen != t.Gen {
-		l = live{}
 	}
 	at, err := b.where(ctx, t)
 	switch mine := at.gen == t.Gen; {
@@ -224,7 +226,8 @@ func (b *backend) Look(ctx context.Context, r task.Run) (task.Look, error) {
 	case !mine:
 		return task.Look{Live: task.LiveRetry, Reason: "no worker has taken it yet"}, nil
 	}
-	if quiet := b.silent(l); quiet >= b.lost {
+	l, quiet := b.silence(t, at)
+	if quiet >= b.lost {
 		l.Look.Live, l.Look.Reason, l.Look.Tool = task.LiveRetry, fmt.Sprintf("its worker %s has not been heard of for %d s; the next one that is free goes on", brief(l.Worker), int(quiet.Seconds())), ""
 	} else if l.Look.Live != task.LiveRetry {
 		l.Look.Live = task.LiveBusy
@@ -232,12 +235,19 @@ func (b *backend) Look(ctx context.Context, r task.Run) (task.Look, error) {
 	return l.Look, nil
 }
 
-// silent is for how long nothing was heard from a run's worker.
-func (b *backend) silent(l live) time.Duration {
-	if l.heard.IsZero() {
-		return time.Since(b.began)
+// silence is the last that was heard of a run from its worker, and for how long
+// nothing was, nor has it added a row.
+func (b *backend) silence(t *task.Task, at place) (live, time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := b.lives[t.ID]
+	if l.Gen != t.Gen {
+		l = live{}
 	}
-	return time.Since(l.heard)
+	if b.rows[t.ID].row != at.seq {
+		b.rows[t.ID] = seen{at.seq, time.Now()}
+	}
+	return l, min(time.Since(l.heard), time.Since(b.rows[t.ID].at))
 }
 
 // ended reads from its journal how a run ended, and brings what became of the
@@ -247,6 +257,9 @@ func (b *backend) ended(ctx context.Context, t *task.Task) (task.Look, error) {
 	if err != nil {
 		return task.Look{}, err
 	}
+	b.mu.Lock()
+	delete(b.rows, t.ID)
+	b.mu.Unlock()
 	l := llm.LookOf(rows, t.Gen)
 	if !l.Ended() {
 		return l, nil
@@ -301,17 +314,17 @@ func (b *backend) Interrupt(ctx context.Context, r task.Run) error {
 	if s := b.sending[r.Task.ID]; s != nil && s.gen == r.Task.Gen {
 		s.stop()
 	}
-	l := b.lives[r.Task.ID]
 	b.mu.Unlock()
 	for {
 		at, err := b.where(ctx, &r.Task)
 		taken := at.gen == r.Task.Gen
+		_, quiet := b.silence(&r.Task, at)
 		switch {
 		case err != nil:
 			return err
 		case at.gen > r.Task.Gen, taken && at.ended, !at.queued && !taken:
 			return nil
-		case taken && at.queued && (l.Gen != r.Task.Gen || b.silent(l) < b.lost):
+		case taken && at.queued && quiet < b.lost:
 			return b.post(ctx, &r.Task, letter{Interrupt: true})
 		}
 		j := &journal{c: b.conn, ctx: ctx, task: r.Task.ID, last: at.seq}

@@ -35,6 +35,9 @@ func (c *conn) sendProject(ctx context.Context, t *task.Task) (b base, err error
 	info, err := s.trees.GetInfo(ctx, name)
 	if err == nil {
 		b = base{Commit: info.Metadata[commitMeta], Head: info.Metadata[headMeta], Sub: sub}
+		if err := b.check(); err != nil {
+			return b, &task.Refusal{Reason: fmt.Sprintf("the object %s on the NATS server is none of ours: %v", name, err)}
+		}
 		return b, c.sendHistory(ctx, s, r, b.Head)
 	}
 	if !errors.Is(err, jetstream.ErrObjectNotFound) {
@@ -118,6 +121,9 @@ func get(ctx context.Context, s *stores, name string) (string, error) {
 // bring fetches what became of a task's files into its repository, as a ref,
 // and says how to look at it. Nothing of the person's files changes.
 func (c *conn) bring(ctx context.Context, t *task.Task, at string) (changed []string, hint string, err error) {
+	if !commit.MatchString(at) {
+		return nil, "", fmt.Errorf("%.80q is no commit", at)
+	}
 	r, _, err := project(ctx, t)
 	if err != nil {
 		return nil, "", err
@@ -135,6 +141,10 @@ func (c *conn) bring(ctx context.Context, t *task.Task, at string) (changed []st
 		defer os.RemoveAll(filepath.Dir(file))
 		if err := r.with("GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=fetch.fsckObjects", "GIT_CONFIG_VALUE_0=true").fetch(ctx, file, at, ref); err != nil {
 			return nil, "", err
+		}
+		if base := r.resolve(ctx, baseRefs+t.ID); base != "" && r.resolve(ctx, ref+"^") != base {
+			_, err := r.git(ctx, "update-ref", "-d", ref)
+			return nil, "", errors.Join(fmt.Errorf("%s isn't made on top of what was sent", at), err)
 		}
 	}
 	names, err := own(t.Dir).git(ctx, "diff", "--name-only", "--relative", "-z", ref+"^", ref, "--")

@@ -109,12 +109,18 @@ func parseOrder(subject string, data []byte) (o order, err error) {
 		return o, fmt.Errorf("generation 0 of %s", t.ID)
 	case subject != runSubject(t):
 		return o, fmt.Errorf("it is about generation %d of %s", t.Gen, t.ID)
-	case !commit.MatchString(o.Tree.Commit), o.Tree.Head != "" && !commit.MatchString(o.Tree.Head):
-		return o, fmt.Errorf("%.80q, %.80q are no commits", o.Tree.Commit, o.Tree.Head)
-	case !filepath.IsLocal(o.Tree.Sub):
-		return o, fmt.Errorf("%.200q leads out of the repository", o.Tree.Sub)
 	}
-	return o, nil
+	return o, o.Tree.check()
+}
+
+func (b base) check() error {
+	switch {
+	case !commit.MatchString(b.Commit), b.Head != "" && !commit.MatchString(b.Head):
+		return fmt.Errorf("%.80q, %.80q are no commits", b.Commit, b.Head)
+	case !filepath.IsLocal(b.Sub):
+		return fmt.Errorf("%.200q leads out of the repository", b.Sub)
+	}
+	return nil
 }
 
 // parseLive checks a live message. The runner knows whether there is such a task.
