@@ -142,8 +142,8 @@ func (b *backend) send(ctx context.Context, r task.Run) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.runs.UpdateConsumer(ctx, b.workers()); err != nil {
-		return err
+	if err := b.patience(ctx, s); err != nil {
+		return b.missed(err)
 	}
 	at, err := b.where(ctx, &r.Task)
 	switch {
@@ -169,6 +169,18 @@ func (b *backend) send(ctx context.Context, r task.Run) error {
 	if wrongLast(err) { // it is there already
 		return nil
 	}
+	return b.missed(err)
+}
+
+// patience tells the server how long a worker may be silent.
+func (b *backend) patience(ctx context.Context, s *stores) error {
+	info, err := s.work.Info(ctx)
+	if err != nil || info.Config.AckWait == b.lost {
+		return err
+	}
+	config := info.Config
+	config.AckWait = b.lost
+	_, err = s.runs.UpdateConsumer(ctx, config)
 	return err
 }
 
@@ -189,11 +201,11 @@ func (b *backend) where(ctx context.Context, t *task.Task) (p place, err error) 
 	}
 	m, err := last(ctx, s.runs, runSubject(t))
 	if err != nil {
-		return p, err
+		return p, b.missed(err)
 	}
 	p.queued = m != nil
 	if m, err = last(ctx, s.log, logSubjects+t.ID); m == nil || err != nil {
-		return p, err
+		return p, b.missed(err)
 	}
 	row := rowOf(m.Header, nil)
 	p.seq, p.gen, p.ended = m.Sequence, row.Gen, row.Kind == llm.EndRow
@@ -311,10 +323,16 @@ func (b *backend) Note(ctx context.Context, r task.Run, n task.Note) error {
 // adds later is refused.
 func (b *backend) Interrupt(ctx context.Context, r task.Run) error {
 	b.mu.Lock()
-	if s := b.sending[r.Task.ID]; s != nil && s.gen == r.Task.Gen {
-		s.stop()
-	}
+	s := b.sending[r.Task.ID]
 	b.mu.Unlock()
+	if s != nil && s.gen == r.Task.Gen {
+		s.stop()
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	for {
 		at, err := b.where(ctx, &r.Task)
 		taken := at.gen == r.Task.Gen

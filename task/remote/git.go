@@ -171,7 +171,7 @@ func (r repo) sweep(ctx context.Context) {
 	}
 	for line := range strings.Lines(list) {
 		when, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if sec, err := strconv.ParseInt(when, 10, 64); err == nil && time.Since(time.Unix(sec, 0)) > keepTrees && !strings.HasPrefix(ref, historyRef) {
+		if sec, err := strconv.ParseInt(when, 10, 64); err == nil && time.Since(time.Unix(sec, 0)) > keepTrees {
 			_, _ = r.git(ctx, "update-ref", "-d", ref) // the next one tries again
 		}
 	}

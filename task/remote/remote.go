@@ -72,6 +72,8 @@ type conn struct {
 
 	mu    sync.Mutex
 	there *stores // once made or found
+
+	packing sync.Mutex // of a history, which many tasks may need at once
 }
 
 // stores is what the server keeps for us.
@@ -191,6 +193,19 @@ func (c *conn) stores(ctx context.Context) (*stores, error) {
 	}
 	c.there = s
 	return s, nil
+}
+
+// missed takes in that something of it is gone: it is looked for anew, and made
+// again.
+func (c *conn) missed(err error) error {
+	for _, gone := range []error{jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound, jetstream.ErrBucketNotFound, jetstream.ErrNoStreamResponse} {
+		if errors.Is(err, gone) {
+			c.mu.Lock()
+			c.there = nil
+			c.mu.Unlock()
+		}
+	}
+	return err
 }
 
 // workers is how runs are handed out: again to another worker when the one that

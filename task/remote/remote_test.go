@@ -21,10 +21,11 @@ import (
 	"github.com/whet-dev/whet/task/tasktest"
 )
 
-// worker works on runs with the scripted model until the test ends.
-func worker(t *testing.T, o task.NATS, model string) {
+// worker works on runs with the scripted model until it is stopped, or the test
+// ends.
+func worker(t *testing.T, o task.NATS, model string) (stop func()) {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	w := &remote.Worker{
 		NATS: o, Name: "w", Dir: t.TempDir(), Slots: 8, Log: logger(t),
 		Open: func(t task.Task) (agent.Options, error) {
@@ -38,12 +39,14 @@ func worker(t *testing.T, o task.NATS, model string) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- w.Work(ctx) }()
-	t.Cleanup(func() {
-		stop()
+	stop = sync.OnceFunc(func() {
+		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(stop)
+	return stop
 }
 
 func logger(t *testing.T) *slog.Logger {

@@ -38,7 +38,7 @@ func (c *conn) sendProject(ctx context.Context, t *task.Task) (b base, err error
 		if err := b.check(); err != nil {
 			return b, &task.Refusal{Reason: fmt.Sprintf("the object %s on the NATS server is none of ours: %v", name, err)}
 		}
-		return b, c.sendHistory(ctx, s, r, b.Head)
+		return b, c.sendHistory(ctx, s, r, t, b.Head)
 	}
 	if !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return b, err
@@ -48,7 +48,7 @@ func (c *conn) sendProject(ctx context.Context, t *task.Task) (b base, err error
 	if shallow, err := r.git(ctx, "rev-parse", "--is-shallow-repository"); err == nil && shallow == "false" {
 		b.Head = r.resolve(ctx, "HEAD")
 	}
-	if err := c.sendHistory(ctx, s, r, b.Head); err != nil {
+	if err := c.sendHistory(ctx, s, r, t, b.Head); err != nil {
 		return b, err
 	}
 	if b.Commit, err = r.snapshot(ctx, b.Head); err != nil {
@@ -66,20 +66,22 @@ func (c *conn) sendProject(ctx context.Context, t *task.Task) (b base, err error
 	return b, put(ctx, s, file, jetstream.ObjectMeta{Name: name, Metadata: map[string]string{commitMeta: b.Commit, headMeta: b.Head}})
 }
 
-func (c *conn) sendHistory(ctx context.Context, s *stores, r repo, head string) error {
+func (c *conn) sendHistory(ctx context.Context, s *stores, r repo, t *task.Task, head string) error {
 	if head == "" {
 		return nil
 	}
+	c.packing.Lock()
+	defer c.packing.Unlock()
 	name := historyObject(head)
 	if _, err := s.trees.GetInfo(ctx, name); !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return err
 	}
-	ref := historyRef + head // a bundle wants a name
+	ref := historyRef + t.ID // a bundle wants a name
 	if _, err := r.git(ctx, "update-ref", ref, head); err != nil {
 		return err
 	}
 	file, err := r.bundle(ctx, ref, "")
-	_, _ = r.git(ctx, "update-ref", "-d", ref) // gone already if two tasks began at once
+	_, _ = r.git(ctx, "update-ref", "-d", ref) // the next sweep tries again
 	if err != nil {
 		return err
 	}

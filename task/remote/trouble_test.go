@@ -156,6 +156,53 @@ func TestPoison(t *testing.T) {
 	}
 }
 
+// What a worker has when it is ended goes to the next one at once, with all that
+// was done.
+func TestEndedWorker(t *testing.T) {
+	d := newDesk(t, scriptmodel.Script{"s": {
+		{Text: "I write.", Calls: []scriptmodel.Call{{Name: "bash", Args: json.RawMessage(`{"command": "echo x >> log"}`)}}},
+		{Text: "Half.", Hang: true, Times: 1}, {Text: "Never."},
+	}})
+	d.server.Options.LostAfterS = 600
+	stop := worker(t, d.server.Options, d.model.URL)
+	r := d.task()
+	d.start(r)
+	for limit := time.Now().Add(20 * time.Second); len(d.model.Requests()) < 2; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("it didn't get that far")
+		}
+	}
+	stop()
+	worker(t, d.server.Options, d.model.URL)
+	if l := d.until(r, "ended", task.Look.Ended); l.End != task.Done || !strings.HasPrefix(l.Text, "Half.\n\n(Another") {
+		t.Errorf("%+v", l)
+	}
+	if got := git(t, d.dir, "show", "refs/whet/result/"+r.Task.ID+":log"); got != "x" || len(d.model.Requests()) != 3 {
+		t.Errorf("the log is %q after %d requests", got, len(d.model.Requests()))
+	}
+}
+
+// A server that has lost everything gets it again.
+func TestForgetfulServer(t *testing.T) {
+	d := newDesk(t, done)
+	r := d.task()
+	r.Task.Phase = task.Running
+	d.start(r)
+	d.until(r, "waiting", waits)
+	_, js := d.js()
+	for _, name := range []string{"WHET_RUNS", "WHET_LOG", "WHET_MAIL", "OBJ_WHET_TREES"} {
+		if err := js.DeleteStream(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.until(r, "missed", func(l task.Look) bool { return l.Live == task.LiveParked })
+	worker(t, d.server.Options, d.model.URL)
+	d.start(r)
+	if l := d.until(r, "ended", task.Look.Ended); l.End != task.Done {
+		t.Errorf("%+v", l)
+	}
+}
+
 // Garbage on every subject is thrown away, and changes nothing for the rest.
 func TestHostileMessages(t *testing.T) {
 	d := newDesk(t, done)

@@ -89,7 +89,7 @@ func (w *Worker) next(ctx context.Context) (jetstream.Msg, error) {
 	if errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	return m, err
+	return m, w.missed(err)
 }
 
 // take works on a run that was handed out.
