@@ -18,10 +18,10 @@ const module = "github.com/whet-dev/whet"
 // ARCHITECTURE.md draws this table.
 var layers = [][]string{
 	{"."}, // the kernel
-	{"internal/atomicfile", "internal/hosttool", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/similar", "internal/state", "internal/walk", "npm/opencode"},
+	{"internal/atomicfile", "internal/hosttool", "internal/jsonc", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/similar", "internal/state", "internal/walk", "npm/opencode"},
 	{"market/tree", "webfetch/article", "webfetch/md", "webfetch/pdftext"}, // libraries of a feature, usable alone
 	{"internal/trust", "market/plugin"},
-	{"config"},
+	{"config", "config/slim"},
 	{"applypatch", "astgrep", "format", "loop", "search", "webfetch"}, // features: they don't know each other
 	{"agent", "task"}, // made of the kernel, so not plain libraries
 	{"task/mail", "task/remote/natstest", "task/store", "task/tasktest"},
