@@ -94,7 +94,7 @@ func (c *conn) read(ctx context.Context, id string) (rows []store.Row, end uint6
 			partOf = of
 		}
 		if part = row; msg.Headers().Get(moreHeader) == "" {
-			rows, partOf = append(rows, row), ""
+			rows, partOf = append(rows, unbundled(row)...), ""
 		}
 	}
 	return rows, end, nil
@@ -108,20 +108,35 @@ func rowOf(h nats.Header, body []byte) store.Row {
 	return store.Row{Gen: uint32(gen), Kind: h.Get(kindHeader), Body: body}
 }
 
-// AddRows implements [llm.Journal].
+// rowsRow is the kind of a row that holds several.
+const rowsRow = "rows"
+
+func unbundled(r store.Row) (rows []store.Row) {
+	if r.Kind != rowsRow || json.Unmarshal(r.Body, &rows) != nil {
+		return []store.Row{r}
+	}
+	return rows
+}
+
+// AddRows implements [llm.Journal]: several rows are kept all or none.
 func (j *journal) AddRows(_ string, rows ...store.Row) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, r := range rows {
-		if j.lost == nil {
-			j.lost = j.add(r)
-		}
-		if j.lost != nil {
-			return j.lost
-		}
-		j.rows = append(j.rows, r)
+	if len(rows) == 0 || j.lost != nil {
+		return j.lost
 	}
-	return nil
+	r := rows[0]
+	if len(rows) > 1 {
+		body, err := json.Marshal(rows)
+		if err != nil {
+			return err
+		}
+		r = store.Row{Gen: r.Gen, Kind: rowsRow, Body: body}
+	}
+	if j.lost = j.add(r); j.lost == nil {
+		j.rows = append(j.rows, rows...)
+	}
+	return j.lost
 }
 
 // Rows implements [llm.Journal].

@@ -112,6 +112,9 @@ func TestLargeRows(t *testing.T) {
 	if err := j.AddRows(id, row(1, "a", ""), store.Row{Gen: 1, Kind: "b", Body: large}); err != nil {
 		t.Fatal(err)
 	}
+	if err := j.AddRows(id, row(1, "d", "1"), store.Row{Gen: 1, Kind: "e", Body: large}, row(1, "f", "{}")); err != nil {
+		t.Fatal(err)
+	}
 	m := nats.NewMsg(logSubjects + id)
 	m.Header.Set(rowHeader, "half")
 	m.Header.Set(moreHeader, "1")
@@ -127,7 +130,7 @@ func TestLargeRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := bodies(t, c, id)
-	if want := []string{"a ", "b " + string(large), "c end"}; !slices.Equal(got, want) {
+	if want := []string{"a ", "b " + string(large), "d 1", "e " + string(large), "f {}", "c end"}; !slices.Equal(got, want) {
 		t.Errorf("%d rows: %.200q", len(got), got)
 	}
 }

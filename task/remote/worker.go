@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -251,17 +252,12 @@ func (x *work) unpack() error {
 // AddRows keeps the state of the project before a result is: whoever goes on
 // from that result finds the files that belong to it.
 func (x *work) AddRows(id string, rows ...store.Row) error {
-	for _, r := range rows {
-		if r.Kind == llm.ResultRow && x.order.Task.Writes {
-			if err := x.keepFiles(); err != nil {
-				return err
-			}
-		}
-		if err := x.rows.AddRows(id, r); err != nil {
+	if x.order.Task.Writes && slices.ContainsFunc(rows, func(r store.Row) bool { return r.Kind == llm.ResultRow }) {
+		if err := x.keepFiles(); err != nil {
 			return err
 		}
 	}
-	return nil
+	return x.rows.AddRows(id, rows...)
 }
 
 // Rows is the journal's.
