@@ -12,6 +12,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"github.com/whet-dev/whet/agent"
@@ -21,7 +22,6 @@ import (
 	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/llm"
 	"github.com/whet-dev/whet/task/remote"
-	taskrun "github.com/whet-dev/whet/task/run"
 )
 
 // errNoNATS is what a machine is told that is to share a server and knows none.
@@ -78,16 +78,31 @@ func serveWorker(c *cobra.Command, dir string) error {
 // workPlace makes a directory for this worker's projects, and removes those of
 // workers that are gone.
 func workPlace(dir string, pid int) (place string, done func(), err error) {
+	lock := func(place string) *flock.Flock { return flock.New(filepath.Join(place, "lock")) }
 	old, _ := filepath.Glob(filepath.Join(dir, "*")) // the pattern is well-formed
 	for _, d := range old {
-		if unlock, err := taskrun.Lock(d); err == nil {
-			unlock()
+		if l := lock(d); tryLock(l) {
+			_ = l.Unlock()
 			_ = os.RemoveAll(d) // the next worker tries again
 		}
 	}
 	place = filepath.Join(dir, fmt.Sprint(pid))
-	unlock, err := taskrun.Lock(place)
-	return place, func() { unlock(); _ = os.RemoveAll(place) }, err
+	if err := os.MkdirAll(place, 0o700); err != nil {
+		return "", nil, err
+	}
+	l := lock(place)
+	if !tryLock(l) {
+		return "", nil, fmt.Errorf("another worker has %s", place)
+	}
+	return place, func() {
+		_ = l.Unlock()
+		_ = os.RemoveAll(place) // the next worker does
+	}, nil
+}
+
+func tryLock(l *flock.Flock) bool {
+	ok, err := l.TryLock()
+	return ok && err == nil
 }
 
 // byOwnRules lets the agent do what the task's own machine permits and this one
