@@ -34,11 +34,10 @@ type testWorker struct {
 }
 
 // newCluster starts the server at an address of the host, and the runner.
-func newCluster(t *testing.T, host string, script scriptmodel.Script) *cluster {
+func newCluster(t *testing.T, host string, lostAfterS int, script scriptmodel.Script) *cluster {
 	t.Helper()
 	c := &cluster{stage: newStage(t, script), server: natstest.StartAt(t, host, "--auth", "secret")}
-	o := c.server.Options
-	c.env = append(c.env, "WHET_TASK__NATS__URL="+o.URL, fmt.Sprint("WHET_TASK__NATS__LOSTAFTERS=", o.LostAfterS), "WHET_NATS_TOKEN=secret")
+	c.env = append(c.env, "WHET_TASK__NATS__URL="+c.server.Options.URL, fmt.Sprint("WHET_TASK__NATS__LOSTAFTERS=", lostAfterS), "WHET_NATS_TOKEN=secret")
 	t.Cleanup(func() {
 		for _, w := range c.workers {
 			w.kill()
@@ -245,7 +244,7 @@ func (c *cluster) toldNoMore() {
 // One of three workers is killed in the middle of a step. Another goes on, from
 // what was done, and doesn't do the step again: nobody knows what it has done.
 func TestKilledWorker(t *testing.T) {
-	c := newCluster(t, "127.0.0.1", steps("60"))
+	c := newCluster(t, "127.0.0.1", 4, steps("60"))
 	for range 3 {
 		c.worker(nil)
 	}
@@ -258,7 +257,7 @@ func TestKilledWorker(t *testing.T) {
 // The server and then the runner are killed in the middle of a step, and come
 // back. The worker waits, and goes on.
 func TestKilledServer(t *testing.T) {
-	c := newCluster(t, "127.0.0.1", steps("1"))
+	c := newCluster(t, "127.0.0.1", 30, steps("1"))
 	c.worker(nil)
 	id := c.launch()
 	w := c.holder("two")
@@ -277,7 +276,7 @@ func TestKilledServer(t *testing.T) {
 // has to say when it is back counts for nothing.
 func TestPartition(t *testing.T) {
 	ns := newNamespace(t)
-	c := newCluster(t, ns.host, steps("3"))
+	c := newCluster(t, ns.host, 4, steps("3"))
 	away := c.worker([]string{"ANTHROPIC_BASE_URL=http://" + forward(t, ns.host, strings.TrimPrefix(c.model.URL, "http://"))}, "ip", "netns", "exec", ns.name)
 	id := c.launch()
 	c.holder("two")

@@ -13,7 +13,7 @@ import (
 
 // A Server is a process that a test may kill.
 type Server struct {
-	Options task.NATS // that name it; a worker is lost after two seconds
+	Options task.NATS // that name it; a worker is lost after four seconds
 	address string
 	args    []string
 	cmd     *exec.Cmd
@@ -35,7 +35,7 @@ func StartAt(t testing.TB, host string, args ...string) *Server {
 		t.Fatal(err)
 	}
 	l.Close()
-	s := &Server{Options: task.NATS{URL: "nats://" + address, LostAfterS: 2}, address: address}
+	s := &Server{Options: task.NATS{URL: "nats://" + address, LostAfterS: 4}, address: address}
 	s.args = append([]string{peer.Find(t, "nats-server"), "--jetstream", "--store_dir", t.TempDir(), "--addr", host, "--port", port}, args...)
 	t.Cleanup(s.Kill)
 	s.Restart(t)
