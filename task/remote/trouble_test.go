@@ -161,7 +161,8 @@ func TestPoison(t *testing.T) {
 func TestEndedWorker(t *testing.T) {
 	d := newDesk(t, scriptmodel.Script{"s": {
 		{Text: "I write.", Calls: []scriptmodel.Call{{Name: "bash", Args: json.RawMessage(`{"command": "echo x >> log"}`)}}},
-		{Text: "Half.", Hang: true, Times: 1}, {Text: "Never."},
+		{Text: "Half.", Hang: true, Times: 1},
+		{Text: "Never."},
 	}})
 	d.server.Options.LostAfterS = 600
 	stop := worker(t, d.server.Options, d.model.URL)
