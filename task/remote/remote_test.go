@@ -108,6 +108,13 @@ func (m merging) Look(ctx context.Context, r task.Run) (task.Look, error) {
 // that ends leaves the runs to their workers.
 func TestBackend(t *testing.T) {
 	servers := map[*testing.T]task.NATS{}
+	var only []string
+	if testing.Short() { // each case starts a server
+		only = []string{
+			"starts at once are one run", "interrupted", "goes on with its context", "no second run while one works", "many at once",
+			"two notes", "goes on during a restart", "an end is known after a restart",
+		}
+	}
 	tasktest.Run(t, tasktest.Peer{
 		Open: func(t *testing.T, model *scriptmodel.Server, hear task.Hear) task.Backend {
 			if _, ok := servers[t]; !ok {
@@ -127,6 +134,6 @@ func TestBackend(t *testing.T) {
 			}
 			return scriptmodel.Call{Name: "write", Args: args}
 		},
-		Agent: "fixer", Notes: true, Changes: true, Lasts: true,
+		Agent: "fixer", Notes: true, Changes: true, Lasts: true, Only: only,
 	})
 }
