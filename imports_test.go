@@ -25,8 +25,9 @@ var layers = [][]string{
 	{"config", "config/slim"},
 	{"applypatch", "astgrep", "format", "loop", "market", "search", "webfetch"}, // features: they don't know each other
 	{"agent", "task"}, // made of the kernel, so not plain libraries
-	{"task/mail", "task/store", "task/tasktest", "task/worktree"},
+	{"task/mail", "task/remote/natstest", "task/store", "task/tasktest", "task/worktree"},
 	{"task/acp", "task/client", "task/llm", "task/opencode", "task/run", "task/web"},
+	{"task/remote"},
 	{"kit/guards", "kit/packages", "task/inhost"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc", "install"},

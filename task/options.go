@@ -21,6 +21,7 @@ type Options struct {
 	Wake Wake `json:"wake,omitzero" doc:"when an agent that rests is told of something without being asked"`
 
 	Allow     []string            `json:"allow,omitempty" doc:"what background tasks may do without a person's permission: bash, edit outside the project, ..." layer:"user" eg:"bash"`
+	NATS      NATS                `json:"nats,omitzero" doc:"workers on other machines, and the NATS server that they share with this one" layer:"user"`
 	OpenCode  OpenCode            `json:"opencode,omitzero" doc:"the backend opencode" layer:"user"`
 	Ownership Ownership           `json:"ownership,omitzero" doc:"what is done so that two tasks don't change the same files"`
 	Budget    Budget              `json:"budget,omitzero" doc:"no new task is started once this is used up, for each orchestrator session"`
@@ -95,7 +96,7 @@ func (b Budget) line(used Usage) string {
 
 // Agent says who works as a specialist.
 type Agent struct {
-	Backend string `json:"backend,omitempty" doc:"llm (the default: whet's own agent) opencode, or acp:NAME" eg:"acp:claude"`
+	Backend string `json:"backend,omitempty" doc:"llm (the default: whet's own agent), remote (the default with nats.url: whet's own agent on another machine), opencode, or acp:NAME" eg:"acp:claude"`
 	Model   string `json:"model,omitempty" doc:"PROVIDER/NAME; default is the model of whet's own agent" eg:"anthropic/NAME"`
 }
 
@@ -111,4 +112,12 @@ type OpenCode struct {
 	URL         string `json:"url,omitempty" doc:"address of a server that is running; without it whet starts one of its own" eg:"http://127.0.0.1:4096"`
 	PasswordEnv string `json:"passwordEnv,omitempty" doc:"environment variable that holds its password (default OPENCODE_SERVER_PASSWORD)"`
 	Command     string `json:"command,omitempty" doc:"program to start (default opencode)"`
+}
+
+// NATS says where the server is by which workers on other machines get tasks.
+type NATS struct {
+	URL            string `json:"url,omitempty" doc:"address of a NATS server with JetStream: tls://HOST, or nats://HOST for one that isn't encrypted. With it, whet's own agent works on the workers (whet serve --worker) and not here" eg:"tls://nats.example.com"`
+	TokenEnv       string `json:"tokenEnv,omitempty" doc:"environment variable that holds the token (default WHET_NATS_TOKEN)"`
+	CredentialsEnv string `json:"credentialsEnv,omitempty" doc:"environment variable that holds the path of a credentials file (default WHET_NATS_CREDENTIALS)"`
+	LostAfterS     int    `json:"lostAfterS,omitempty" doc:"a worker that is silent for so many seconds has lost its task to the next one (default 30); what the runner says counts" min:"1" max:"3600"`
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/whet-dev/whet/task/llm"
 	"github.com/whet-dev/whet/task/mail"
 	"github.com/whet-dev/whet/task/opencode"
+	"github.com/whet-dev/whet/task/remote"
 	taskrun "github.com/whet-dev/whet/task/run"
 	"github.com/whet-dev/whet/task/store"
 )
@@ -41,7 +42,7 @@ const idleExit = 30 * time.Minute
 
 func serveCommand() *cobra.Command {
 	var dir, listen string
-	var stop, onDemand, guardian, page bool
+	var stop, onDemand, guardian, page, worker, server bool
 	c := &cobra.Command{
 		Use: "serve", Short: "Run the background tasks of all sessions", GroupID: "hosts",
 		Args: func(c *cobra.Command, args []string) error {
@@ -60,7 +61,10 @@ task, message and answer where it was, and goes on.
   whet serve --stop ends it; tasks that are at work go on with the next one.
   whet serve --web shows this project's tasks on a page of this machine's own, and
   lets whoever has its address steer them. It is not the runner: ending it ends
-  the page and nothing else.`,
+  the page and nothing else.
+  whet serve --worker works on the tasks of other machines, which share the NATS
+  server in task.nats.url with this one. It isn't the runner either.
+  whet serve --nats is such a server, in a whet that was built with one.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if guardian {
 				proc.Watch(os.Stdin, args[0])
@@ -75,18 +79,26 @@ task, message and answer where it was, and goes on.
 					return err
 				}
 			}
-			if stop {
+			switch {
+			case stop:
 				return stopRunner(c, dir)
+			case worker:
+				return serveWorker(c, dir)
+			case server:
+				return serveNATS(c, dir)
 			}
 			return serveTasks(c, dir, onDemand)
 		},
 	}
 	c.Flags().BoolVar(&stop, "stop", false, "end the runner that is there")
+	c.Flags().BoolVar(&worker, "worker", false, "work on tasks of other machines")
+	c.Flags().BoolVar(&server, "nats", false, "be the NATS server that runners and workers share")
 	c.Flags().BoolVar(&page, "web", false, "show the tasks on a web page")
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "`address` of the page; only this machine's own are taken")
 	c.Flags().BoolVar(&onDemand, "on-demand", false, "end when there is nothing to do")
 	c.Flags().BoolVar(&guardian, "guardian", false, "end what a killed runner has left")
 	c.Flags().StringVar(&dir, "state", "", "`directory` of its state")
+	c.MarkFlagsMutuallyExclusive("stop", "web", "worker", "nats", "on-demand")
 	_ = c.Flags().MarkHidden("on-demand")
 	_ = c.Flags().MarkHidden("guardian")
 	_ = c.Flags().MarkHidden("state")
@@ -142,6 +154,14 @@ func serveTasks(c *cobra.Command, dir string, onDemand bool) error {
 			all := []task.Backend{llm.New(openAgent(log), s, hear), opencode.New(l.Config.Task.OpenCode, nil, brief, hear)}
 			for name, a := range l.Config.Task.ACP {
 				all = append(all, acp.New(name, a, brief, hear))
+			}
+			if o := l.Config.Task.NATS; o.URL != "" {
+				b, err := remote.New(o, log, hear)
+				if err != nil {
+					log.Error("no task can be given to workers on other machines", "err", err)
+				} else {
+					all = append(all, b)
+				}
 			}
 			return all
 		},
@@ -202,9 +222,16 @@ func findWorker(name, dir string) (taskrun.Worker, error) {
 	l := taskConfig(dir)
 	a := l.Config.Task.Agents[name]
 	writes := slices.ContainsFunc(role.Tools, func(t string) bool { return slices.Contains([]string{"write", "edit", "bash"}, t) })
+	backend := llm.Name
+	if o := l.Config.Task.NATS; o.URL != "" {
+		backend = remote.Name
+		if err := remote.Check(o); err != nil {
+			return taskrun.Worker{}, err
+		}
+	}
 	return taskrun.Worker{
-		Backend: cmp.Or(a.Backend, llm.Name), Model: cmp.Or(a.Model, role.Model, l.Config.Agent.Model),
-		Writes: writes, Own: a == task.Agent{},
+		Backend: cmp.Or(a.Backend, backend), Model: cmp.Or(a.Model, role.Model, l.Config.Agent.Model),
+		Writes: writes, Own: a == task.Agent{} && backend == llm.Name,
 	}, nil
 }
 

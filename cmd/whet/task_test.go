@@ -31,6 +31,7 @@ type stage struct {
 	client client.Client
 	env    []string
 	dir    string // project
+	model  *scriptmodel.Server
 	runner *exec.Cmd
 }
 
@@ -42,7 +43,7 @@ func newStage(t *testing.T, script scriptmodel.Script) *stage {
 	}
 	t.Cleanup(func() { model.Close() })
 	home := t.TempDir()
-	s := &stage{T: t, dir: t.TempDir()}
+	s := &stage{T: t, dir: t.TempDir(), model: model}
 	s.client.Dir = filepath.Join(home, "state", "tasks")
 	s.env = append(os.Environ(), "HOME="+home, "WHET_STATE="+filepath.Join(home, "state"), "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=k", "WHET_AGENT__MODEL=anthropic/m")
 	t.Cleanup(func() {

@@ -152,7 +152,7 @@ func (x *run) work(ctx context.Context, o agent.Options) {
 		end = nil
 	}
 	if end != nil {
-		x.keep("end", end)
+		x.keep(EndRow, end)
 	}
 	x.mu.Lock()
 	x.over, x.ended, x.tools = true, true, nil
@@ -232,7 +232,7 @@ func (x *run) event(e agent.Event) {
 		x.keep("begin", e.Call.ID)
 	case "result":
 		changed := x.relative(e.Result.Changed)
-		x.keep("result", result{e.Call.ID, e.Result.Text, e.Result.Failed, changed})
+		x.keep(ResultRow, result{e.Call.ID, e.Result.Text, e.Result.Failed, changed})
 	}
 	p := x.seen(e)
 	if p.Kind != "" || e.Type == "message" {
@@ -348,12 +348,17 @@ func (b *backend) Look(_ context.Context, r task.Run) (task.Look, error) {
 	if err != nil {
 		return task.Look{}, err
 	}
-	c := conversationOf(rows, r.Task.Gen)
+	return LookOf(rows, r.Task.Gen), nil
+}
+
+// LookOf is how a generation is that no process works on, as its journal tells.
+func LookOf(rows []store.Row, gen uint32) task.Look {
+	c := conversationOf(rows, gen)
 	l := task.Look{Live: task.LiveParked, Text: c.text, Usage: c.usage, Read: c.read, Changed: c.changed}
 	if c.end != nil {
 		l.Live, l.End, l.Reason, l.Text = task.LiveQuiet, c.end.kind(), c.end.Reason, c.end.Text
 	}
-	return l, nil
+	return l
 }
 
 // Close parks every run.

@@ -26,7 +26,8 @@ type Peer struct {
 	Agent string // whose task it is; it must be allowed to write
 
 	Notes   bool // a running task reads messages before its end
-	Parks   bool // runs go on after the process was closed
+	Parks   bool // runs go on after the process was closed and opened again
+	Lasts   bool // runs go on while the process is closed: they are elsewhere
 	Changes bool // says which files were written
 	Patient bool // takes seconds to start
 
@@ -128,7 +129,7 @@ func (b *Bench) new(script string) task.Run {
 		Prompt: "[[script:" + script + "]] go on",
 		Task: task.Task{
 			ID: fmt.Sprintf("tsk_%026d", b.n), Alias: fmt.Sprint("fix-", b.n), Parent: "p", Agent: b.peer.Agent,
-			Dir: b.dir, Title: script, Prompt: "[[script:" + script + "]] go on", Allow: []string{"*"}, Job: task.New(),
+			Dir: b.dir, Title: script, Prompt: "[[script:" + script + "]] go on", Allow: []string{"*"}, Writes: true, Job: task.New(),
 		},
 	}
 }
@@ -235,6 +236,9 @@ type testCase struct {
 func notes(p Peer) bool   { return p.Notes }
 func parks(p Peer) bool   { return p.Parks }
 func changes(p Peer) bool { return p.Changes }
+func ends(p Peer) bool    { return !p.Lasts }
+func lasts(p Peer) bool   { return p.Lasts }
+func keeps(p Peer) bool   { return p.Parks || p.Lasts }
 
 var cases = []testCase{
 	{"has a name", nil, func(b *Bench) {
@@ -459,7 +463,7 @@ var cases = []testCase{
 			b.Errorf("read: %q", l.Read)
 		}
 	}},
-	{"closing ends it all in time", nil, func(b *Bench) {
+	{"closing ends it all in time", ends, func(b *Bench) {
 		r := b.start(b.new("hang"))
 		b.busy(r, "hang")
 		begin := time.Now()
@@ -482,7 +486,7 @@ var cases = []testCase{
 			b.Errorf("closing twice: %v", err)
 		}
 	}},
-	{"an end is known after a restart", parks, func(b *Bench) {
+	{"an end is known after a restart", keeps, func(b *Bench) {
 		r := b.start(b.new("write"))
 		want := b.end(r, task.Done, "Written.")
 		b.restart()
@@ -499,6 +503,15 @@ var cases = []testCase{
 		}
 		r.Prompt = ""
 		b.end(b.start(r), task.Done, "First.")
+	}},
+	{"goes on during a restart", lasts, func(b *Bench) {
+		r := b.start(b.new("slow"))
+		b.busy(r, "slow")
+		b.restart()
+		b.note(r, "n1", "mind the gap")
+		if l := b.end(r, task.Done, "After the note."); !slices.Equal(l.Read, []string{"n1"}) || b.asked("slow") != 2 {
+			b.Errorf("read: %q, asked %d times", l.Read, b.asked("slow"))
+		}
 	}},
 	{"is revived after a restart", nil, func(b *Bench) {
 		r := b.start(b.new("hi"))
