@@ -18,12 +18,12 @@ const module = "github.com/whet-dev/whet"
 // ARCHITECTURE.md draws this table.
 var layers = [][]string{
 	{"."}, // the kernel
-	{"internal/atomicfile", "internal/hosttool", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk", "npm/opencode"},
+	{"internal/atomicfile", "internal/hosttool", "internal/measure", "internal/pathflavor", "internal/peer", "internal/plainfile", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk", "npm/opencode"},
 	{"market/tree", "webfetch/article", "webfetch/md", "webfetch/pdftext"}, // libraries of a feature, usable alone
 	{"internal/trust", "market/plugin"},
 	{"config"},
 	{"applypatch", "astgrep", "format", "loop", "search", "webfetch"}, // features: they don't know each other
-	{"agent", "task"}, // made of the kernel, so not plain libraries
+	{"agent", "task"},                                                 // made of the kernel, so not plain libraries
 	{"task/mail", "task/store", "task/tasktest"},
 	{"task/acp", "task/client", "task/llm", "task/opencode", "task/run"},
 	{"kit/guards"},

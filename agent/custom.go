@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -13,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // A Place is a directory with agents in Markdown files.
@@ -83,14 +86,10 @@ func Custom(places []Place) (roles []Role, problems []string) {
 }
 
 func readRole(root *os.Root, file string, looking bool) (r Role, err error) {
-	info, err := root.Stat(file)
-	if err != nil {
-		return r, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxAgentFile {
+	b, err := plainfile.ReadIn(root, file, maxAgentFile)
+	if errors.Is(err, plainfile.ErrLarge) || errors.Is(err, plainfile.ErrSpecial) {
 		return r, fmt.Errorf("want a file of at most %d KiB", maxAgentFile>>10)
 	}
-	b, err := root.ReadFile(file)
 	if err != nil {
 		return r, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // A file is a path that a call may touch, inside an open directory that the
@@ -128,7 +129,7 @@ func (f *file) load() (string, error) {
 	if info.Size() > maxEdit {
 		return "", fmt.Errorf("%s is %d MiB, too large to edit; use bash", f.show, info.Size()>>20)
 	}
-	b, err := f.root.ReadFile(f.name)
+	b, err := plainfile.ReadIn(f.root, f.name, maxEdit)
 	if err != nil {
 		return "", fmt.Errorf("reading %s: %w", f.show, cause(err))
 	}
@@ -156,7 +157,7 @@ func (f *file) stat() (fs.FileInfo, error) {
 
 // similar names up to three entries of the same directory that may be meant.
 func (f *file) similar() string {
-	d, err := f.root.Open(filepath.Dir(f.name))
+	d, err := plainfile.OpenDirIn(f.root, filepath.Dir(f.name))
 	if err != nil {
 		return ", and neither does its directory"
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	_ "embed"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // A Role is a kind of agent: what it is told, and the tools that are its lane.
@@ -117,7 +119,9 @@ func systemPrompt(r Role, s whet.Session) string {
 	}
 	defer root.Close()
 	const name = "AGENTS.md"
-	if text, err := root.ReadFile(name); err == nil {
+	if f, err := plainfile.OpenIn(root, name); err == nil {
+		defer f.Close()
+		text, _ := io.ReadAll(io.LimitReader(f, maxInstructions+1)) // what can't be read instructs nobody
 		fmt.Fprintf(&b, "\nThe project's own instructions, from %s:\n\n%s\n", filepath.Join(s.Dir, name), cutAt(string(text), maxInstructions))
 	}
 	return b.String()

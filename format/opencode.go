@@ -3,11 +3,12 @@ package format
 import (
 	"cmp"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // openCodeFormats reports whether OpenCode formats by itself in a project: its
@@ -27,7 +28,7 @@ func openCodeFormats(dirs []string, getenv func(string) string) (on bool) {
 		}
 	}
 	file := func(path string) {
-		if b, err := os.ReadFile(path); err == nil {
+		if b, err := plainfile.Read(path, maxMark); err == nil {
 			take(b)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // inside tells whether p, followed through its links, stays within one of the
@@ -65,7 +67,7 @@ func siblings(roots []string, p string) []string {
 		return nil
 	}
 	want, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
-	f, err := os.Open(dir)
+	f, err := plainfile.OpenDir(dir)
 	if err != nil {
 		return nil
 	}
