@@ -1,10 +1,12 @@
+//go:build linux
+
 // Soak lives with whet for a while: random valid and hostile calls over MCP, rpc
 // and hooks at once, to the real program, in a project that changes meanwhile
 // and with a web site that means harm. It watches the memory, open files,
 // threads and children of every process that lives long, and says at the end
 // whether each request had exactly one answer, nothing crashed, nothing grew,
 // nothing outside of the project was read or changed, and nothing was left
-// running. Linux only: it reads /proc.
+// running. For Linux only: it reads /proc.
 //
 //	go run ./bench/soak -for 1h -csv soak.csv
 package main
@@ -18,7 +20,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"golang.org/x/term"
@@ -57,9 +58,6 @@ func command(ctx context.Context) (ok bool, err error) {
 	flag.StringVar(&csv, "csv", "", "`file` for the samples")
 	flag.StringVar(&s.whet, "whet", "", "the `program`; built from the tree if not given")
 	flag.Parse()
-	if runtime.GOOS != "linux" {
-		return false, fmt.Errorf("this needs /proc, which %s lacks", runtime.GOOS)
-	}
 	if s.rate <= 0 || s.long <= 0 {
 		return false, fmt.Errorf("-rate and -for must be more than nothing")
 	}
