@@ -175,7 +175,7 @@ func (c *conn) forget(id int) {
 
 // patience is how long an answer may take; longer than any time limit of a tool
 // that the calls set.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // wait returns the answer; false if there is none.
 func (c *conn) wait(ch chan answer) (answer, bool) {
@@ -207,7 +207,7 @@ func (c *conn) alive() bool {
 func (c *conn) end(why string) {
 	select {
 	case <-c.ended:
-	case <-time.After(15 * time.Second):
+	case <-time.After(time.Minute):
 		c.faults.add("doesn't end", "%s after %s", c.name, why)
 		_ = c.cmd.Process.Signal(syscall.SIGKILL)
 		_ = c.out.Close()
