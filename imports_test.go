@@ -18,14 +18,18 @@ const module = "github.com/whet-dev/whet"
 // ARCHITECTURE.md draws this table.
 var layers = [][]string{
 	{"."}, // the kernel
+<<<<<<< HEAD
 	{"internal/atomicfile", "internal/hosttool", "internal/measure", "internal/pathflavor", "internal/peer", "internal/plainfile", "internal/proc", "internal/project", "internal/scriptmodel", "internal/state", "internal/walk", "npm/opencode"},
+=======
+	{"internal/atomicfile", "internal/hosttool", "internal/jsonc", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/similar", "internal/state", "internal/walk", "npm/opencode"},
+>>>>>>> main
 	{"market/tree", "webfetch/article", "webfetch/md", "webfetch/pdftext"}, // libraries of a feature, usable alone
 	{"internal/trust", "market/plugin"},
-	{"config"},
+	{"config", "config/slim"},
 	{"applypatch", "astgrep", "format", "loop", "search", "webfetch"}, // features: they don't know each other
 	{"agent", "task"},                                                 // made of the kernel, so not plain libraries
 	{"task/mail", "task/store", "task/tasktest"},
-	{"task/acp", "task/client", "task/llm", "task/opencode", "task/run"},
+	{"task/acp", "task/client", "task/llm", "task/opencode", "task/run", "task/web"},
 	{"kit/guards"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc", "install"},

@@ -9,6 +9,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/similar"
 )
 
 // A checker removes from one layer what its schema doesn't allow, and notes
@@ -180,32 +181,11 @@ func join(path, name string) string {
 // meant suggests the known key nearest to name.
 func meant(name string, s *whet.Schema) string {
 	for _, p := range s.Properties {
-		if distance(strings.ToLower(name), strings.ToLower(p.Name)) <= 2 {
+		if similar.Distance(strings.ToLower(name), strings.ToLower(p.Name)) <= 2 {
 			return fmt.Sprintf(" - did you mean %q?", p.Name)
 		}
 	}
 	return ""
-}
-
-// distance is the Levenshtein distance in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // risky lists the settings in v that run programs, each with its value.

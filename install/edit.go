@@ -2,9 +2,11 @@ package install
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/tailscale/hujson"
+	"github.com/whet-dev/whet/internal/jsonc"
 )
 
 // An edit is one thing that whet puts into a JSON file.
@@ -16,89 +18,51 @@ type edit struct {
 }
 
 // apply puts the edit into the text, or does nothing if it is there.
-func (e edit) apply(d *document) error {
-	for i := range e.path {
-		if v := d.find(e.path[:i+1]...); v == nil || isNull(v) {
-			var container any = map[string]any{}
-			if i == len(e.path)-1 && e.name == "" {
-				container = []any{}
-			}
-			if v != nil {
-				return fmt.Errorf("%s is null; remove it first", strings.Join(e.path[:i+1], "."))
-			}
-			if err := d.add(e.path[:i], e.path[i], container); err != nil {
-				return err
-			}
-		}
+func (e edit) apply(d *jsonc.Document) error {
+	at, there := e.find(d)
+	if _, ok := d.Get(at...); ok && !there && !d.Has(e.value, at...) {
+		return fmt.Errorf("%s is there already and isn't whet's; rename it first", strings.Join(at, "."))
 	}
-	all, _, err := slots(d.find(e.path...))
-	if err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(e.path, "."), err)
-	}
-	for _, s := range all {
-		if s.name != e.name || e.name == "" && !e.ours(plain(s.value)) {
-			continue
-		}
-		switch {
-		case equal(s.value, e.value):
-			return nil
-		case e.ours(plain(s.value)):
-			return d.replace(s, e.value)
-		}
-		return fmt.Errorf("%s is there already and isn't whet's; rename it first", strings.Join(append(e.path, e.name), "."))
-	}
-	return d.add(e.path, e.name, e.value)
+	return d.Set(e.value, at...)
 }
 
-func isNull(v *hujson.Value) bool {
-	lit, ok := v.Value.(hujson.Literal)
-	return ok && lit.Kind() == 'n'
+// find returns the place of what is whet's where the edit goes, or else the
+// place for it.
+func (e edit) find(d *jsonc.Document) (at []string, there bool) {
+	at = append(slices.Clone(e.path), e.name)
+	v, _ := d.Get(e.path...)
+	switch v := v.(type) {
+	case map[string]any:
+		x, ok := v[e.name]
+		return at, ok && e.ours(x)
+	case []any:
+		if i := slices.IndexFunc(v, e.ours); e.name == "" && i >= 0 {
+			at[len(e.path)] = strconv.Itoa(i)
+			return at, true
+		}
+	}
+	if e.name == "" {
+		at[len(e.path)] = "-"
+	}
+	return at, false
 }
 
 // undo takes out all that is whet's where the edit goes, and the containers
 // that are empty then.
-func (e edit) undo(d *document) error {
+func (e edit) undo(d *jsonc.Document) error {
 	found := false
 	for {
-		v := d.find(e.path...)
-		if v == nil {
-			return nil
-		}
-		all, _, err := slots(v)
-		if err != nil {
-			return nil // not of our making
-		}
-		at := -1
-		for i, s := range all {
-			if s.name == e.name && e.ours(plain(s.value)) {
-				at = i
-			}
-		}
-		if at < 0 {
+		at, there := e.find(d)
+		if !there {
 			break
 		}
 		found = true
-		if err := d.remove(e.path, at); err != nil {
+		if err := d.Delete(at...); err != nil {
 			return err
 		}
 	}
-	for n := len(e.path); found && n > 0; n-- {
-		all, after, err := slots(d.find(e.path[:n]...))
-		if err != nil || len(all) > 0 || strings.TrimSpace(string(after)) != "" {
-			break
-		}
-		parents, _, err := slots(d.find(e.path[:n-1]...))
-		if err != nil {
-			return err
-		}
-		for i, s := range parents {
-			if s.name == e.path[n-1] {
-				if err := d.remove(e.path[:n-1], i); err != nil {
-					return err
-				}
-				break
-			}
-		}
+	if !found {
+		return nil
 	}
-	return nil
+	return d.Prune(e.path...)
 }

@@ -81,7 +81,7 @@ func Hosts() []Host {
 				}
 				return []file{hooks, {path: filepath.Join(e.codex(), "config.toml"), table: &table{
 					path:   []string{"mcp_servers", "whet"},
-					values: [][2]string{{"command", quoteJSON(e.exe())}, {"args", `["mcp"]`}},
+					values: [][2]string{{"command", quoteTOML(e.exe())}, {"args", `["mcp"]`}},
 				}}}
 			},
 			Todo: "open /hooks in Codex and trust whet's: it skips hooks that nobody has trusted, silently",

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/jsonc"
 )
 
 // A Change is a file before and after. A nil text means that there is none.
@@ -126,7 +128,7 @@ func (f file) transform(text []byte, remove bool) ([]byte, error) {
 	case f.table != nil:
 		return f.table.apply(text)
 	}
-	d, err := parseDocument(text)
+	d, err := jsonc.Parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +142,7 @@ func (f file) transform(text []byte, remove bool) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return d.text, nil
+	return d.Bytes(), nil
 }
 
 // Commands lists the ways in which a host's configuration starts whet.
@@ -173,11 +175,12 @@ func (f file) decode(text []byte) (any, error) {
 	if filepath.Ext(f.path) == ".js" {
 		return nil, nil
 	}
-	d, err := parseDocument(text)
+	d, err := jsonc.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	return plain(&d.root), nil
+	v, _ := d.Get()
+	return v, nil
 }
 
 // collect walks a configuration for whet's commands.

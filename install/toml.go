@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -156,4 +157,10 @@ func drop(m map[string]any, path []string) {
 			delete(m, path[0])
 		}
 	}
+}
+
+// quoteTOML writes s as a basic string, whose escapes are those of JSON.
+func quoteTOML(s string) string {
+	b, _ := json.Marshal(s) // a string always marshals
+	return string(b)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/whet-dev/whet/internal/plainfile"
+	"github.com/whet-dev/whet/internal/similar"
 )
 
 // inside tells whether p, followed through its links, stays within one of the
@@ -74,11 +75,11 @@ func siblings(roots []string, p string) []string {
 	defer func() { _ = f.Close() }()
 	const most = 10_000 // a directory of a million files isn't worth the wait
 	names, _ := f.Readdirnames(most)
-	return similar(want, names)
+	return neighbours(want, names)
 }
 
-// similar returns up to three of names by edit distance from want.
-func similar(want string, names []string) []string {
+// neighbours returns up to three of names by edit distance from want.
+func neighbours(want string, names []string) []string {
 	type near struct {
 		name string
 		dist int
@@ -90,7 +91,7 @@ func similar(want string, names []string) []string {
 		if d := len(n) - len(want); d > limit || -d > limit {
 			continue
 		}
-		if d := editDistance(lower, strings.ToLower(n)); d <= limit && d < len(want) {
+		if d := similar.Distance(lower, strings.ToLower(n)); d <= limit && d < len(want) {
 			found = append(found, near{n, d})
 		}
 	}
@@ -102,30 +103,4 @@ func similar(want string, names []string) []string {
 		out = append(out, Printable(n.name))
 	}
 	return out
-}
-
-// editDistance counts the bytes to insert, delete, replace or swap with their
-// neighbour to make a into b.
-func editDistance(a, b string) int {
-	var before []int
-	prev := make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := range len(a) {
-		cur := make([]int, len(b)+1)
-		cur[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			cur[j+1] = min(prev[j+1]+1, cur[j]+1, prev[j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				cur[j+1] = min(cur[j+1], before[j-1]+1)
-			}
-		}
-		before, prev = prev, cur
-	}
-	return prev[len(b)]
 }

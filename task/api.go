@@ -55,6 +55,7 @@ type Reply struct {
 	Notices  []Notice `json:"notices,omitempty"`
 	Open     int      `json:"open,omitempty"` // tasks of the caller that have not ended
 	Log      []Entry  `json:"log,omitempty"`
+	Seq      int64    `json:"seq,omitempty"` // number of the last change
 	Version  string   `json:"version,omitempty"`
 	PID      int      `json:"pid,omitempty"`
 	Protocol int      `json:"protocol,omitempty"`

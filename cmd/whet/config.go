@@ -26,7 +26,7 @@ func configCommand() *cobra.Command {
 		abs, err := filepath.Abs(dir)
 		return config.Load[kit.Config](abs, project.Worktree(abs), os.Environ()), err
 	}
-	c.AddCommand(configShow(load), configCheck(load), &cobra.Command{
+	c.AddCommand(configShow(load), configCheck(load), configImport(), &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of the configuration file", Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			b, err := kit.Schema()

@@ -23,7 +23,7 @@ import (
 func fmtCommand() *cobra.Command {
 	var check, changed, explain bool
 	c := &cobra.Command{
-		Use:     "fmt [FILE|DIRECTORY]...",
+		Use:     "fmt FILE|DIRECTORY...",
 		Short:   "Format files the way their project wants it",
 		GroupID: "people",
 		Long: `Format files the way their project wants it, each with the one formatter that

@@ -66,13 +66,13 @@ func root() *cobra.Command {
 		Long: `Whet sharpens the tools that a coding agent already has.
 
 Start here:
-  whet demo                 watch it work: a real session with a scripted model
-  whet tools                what an agent gets
-  whet call TOOL JSON       use a tool exactly as an agent would
+  whet demo       watch it work: a real session with a scripted model
+  whet install    put it into the coding agents on this machine
+  whet doctor     prove that they go through it
 
-Give it to an agent:
-  whet mcp                  as an MCP server, for any client
-  whet hook HOST            as the hook command of a coding agent`,
+Or without an agent:
+  whet run        whet's own, with any model
+  whet tools      what an agent gets; whet call TOOL JSON uses it exactly so`,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -80,7 +80,7 @@ Give it to an agent:
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SuggestionsMinimumDistance = 2
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return wrongUse(c, err.Error()) })
 	c.AddGroup(&cobra.Group{ID: "people", Title: "For people:"}, &cobra.Group{ID: "hosts", Title: "For agents and their hosts:"})
 	c.AddCommand(commands()...)
 	for _, sub := range c.Commands() {
@@ -144,11 +144,19 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		return nil
 	}
 	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
-			return usageError{fmt.Errorf("%w\nTry: %s --help", err, c.CommandPath())}
+		err := check(c, args)
+		if errors.As(err, new(usageError)) {
+			return err
+		}
+		if err != nil {
+			return wrongUse(c, fmt.Sprintf("want %s, not %d arguments", strings.TrimSuffix(c.UseLine(), " [flags]"), len(args)))
 		}
 		return nil
 	}
+}
+
+func wrongUse(c *cobra.Command, what string) error {
+	return usageError{fmt.Errorf("%s\nTry: %s --help", what, c.CommandPath())}
 }
 
 func versionCommand() *cobra.Command {

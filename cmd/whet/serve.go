@@ -40,8 +40,8 @@ import (
 const idleExit = 30 * time.Minute
 
 func serveCommand() *cobra.Command {
-	var dir string
-	var stop, onDemand, guardian bool
+	var dir, listen string
+	var stop, onDemand, guardian, page bool
 	c := &cobra.Command{
 		Use: "serve", Short: "Run the background tasks of all sessions", GroupID: "hosts",
 		Args: func(c *cobra.Command, args []string) error {
@@ -57,11 +57,17 @@ half an hour (task.idleExitS). There is one for each user.
 If it is killed, or the machine is, nothing is lost: started again, it finds every
 task, message and answer where it was, and goes on.
 
-  whet serve --stop ends it; tasks that are at work go on with the next one.`,
+  whet serve --stop ends it; tasks that are at work go on with the next one.
+  whet serve --web shows this project's tasks on a page of this machine's own, and
+  lets whoever has its address steer them. It is not the runner: ending it ends
+  the page and nothing else.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if guardian {
 				proc.Watch(os.Stdin, args[0])
 				return nil
+			}
+			if page {
+				return servePage(c, listen)
 			}
 			if dir == "" {
 				var err error
@@ -76,6 +82,8 @@ task, message and answer where it was, and goes on.
 		},
 	}
 	c.Flags().BoolVar(&stop, "stop", false, "end the runner that is there")
+	c.Flags().BoolVar(&page, "web", false, "show the tasks on a web page")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "`address` of the page; only this machine's own are taken")
 	c.Flags().BoolVar(&onDemand, "on-demand", false, "end when there is nothing to do")
 	c.Flags().BoolVar(&guardian, "guardian", false, "end what a killed runner has left")
 	c.Flags().StringVar(&dir, "state", "", "`directory` of its state")

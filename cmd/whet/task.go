@@ -98,26 +98,9 @@ func listTasks(w io.Writer, tasks []*task.Task, now time.Time) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "TASK\tAGENT\tSTATE\tAGE\tCOST\tTITLE\tID")
 	for _, t := range tasks {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.Alias, t.Agent, stateOf(t, now), age(now.Sub(t.Created)), cost(t.Usage), short(t.Title, 50), t.ID)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.Alias, t.Agent, short(t.Condition(now), 40), age(now.Sub(t.Created)), t.Usage, short(t.Title, 50), t.ID)
 	}
 	return tw.Flush()
-}
-
-// stateOf is a task's state in a few words, with what a person should know.
-func stateOf(t *task.Task, now time.Time) string {
-	words := []string{t.Phase.String()}
-	for _, more := range []string{t.Class(now), t.Tool} {
-		if more != "" {
-			words = append(words, more)
-		}
-	}
-	if t.Uncertain {
-		words = append(words, "uncertain")
-	}
-	if t.Phase.Closed() && !t.Acked {
-		words = append(words, "unread")
-	}
-	return short(strings.Join(words, ", "), 40)
 }
 
 func age(d time.Duration) string {
@@ -130,16 +113,6 @@ func age(d time.Duration) string {
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
-func cost(u task.Usage) string {
-	if u.Cost > 0 {
-		return fmt.Sprintf("$%.2f", u.Cost)
-	}
-	if n := u.Input + u.Output; n > 0 {
-		return fmt.Sprintf("%d tok", n)
-	}
-	return "-"
 }
 
 // short is s on one line, for a terminal, at most n characters.
@@ -218,19 +191,7 @@ func taskLog() *cobra.Command {
 }
 
 func logLine(l task.Entry) string {
-	body := l.Body
-	var text string
-	var ev task.Event
-	switch {
-	case l.Kind == "state" && json.Unmarshal([]byte(l.Body), &ev) == nil:
-		body = ev.Kind.String()
-	case json.Unmarshal([]byte(l.Body), &text) == nil:
-		body = text
-	}
-	if body == "null" {
-		body = ""
-	}
-	return strings.TrimRight(fmt.Sprintf("%s %-13s %s", l.At.Local().Format("15:04:05"), l.Kind, short(body, 300)), " ")
+	return strings.TrimRight(fmt.Sprintf("%s %-13s %s", l.At.Local().Format("15:04:05"), l.Kind, short(l.Words(), 300)), " ")
 }
 
 // taskDo is a command that asks one thing about a task.

@@ -74,7 +74,9 @@ func (c *Client) Do(ctx context.Context, path string, q task.Request) (*task.Rep
 	if c.Start == nil {
 		return nil, ErrNone
 	}
-	if err := c.Start(dir); err != nil {
+	if err := c.Start(dir); errors.Is(err, ErrNone) {
+		return nil, err
+	} else if err != nil {
 		return nil, fmt.Errorf("starting whet's task runner: %w", err)
 	}
 	for limit := time.Now().Add(startLimit); time.Now().Before(limit); {

@@ -299,5 +299,6 @@ func (r *Runner) drop(old func(*entry) bool) int {
 		delete(r.tasks, id)
 		delete(r.open, id)
 	}
+	r.tell()
 	return len(ids)
 }

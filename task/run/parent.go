@@ -221,6 +221,32 @@ func (r *Runner) List(q task.Request) (*task.Reply, error) {
 	return reply, nil
 }
 
+// Watch is [Runner.List] at the next change after the one numbered q.Seq, or
+// after q.Wait.
+func (r *Runner) Watch(q task.Request, gone <-chan struct{}) (*task.Reply, error) {
+	limit := time.NewTimer(q.Wait)
+	defer limit.Stop()
+	r.mu.Lock()
+	seq, change := r.changes, r.change
+	r.mu.Unlock()
+	if seq == q.Seq {
+		select {
+		case <-change:
+		case <-limit.C:
+		case <-gone:
+		case <-r.ctx.Done():
+		}
+	}
+	r.mu.Lock()
+	seq = r.changes
+	r.mu.Unlock()
+	reply, err := r.List(q) // may hold more than seq says: then the next one comes at once
+	if err == nil {
+		reply.Seq = seq
+	}
+	return reply, err
+}
+
 // Lines returns those of a task's log after the one numbered q.Seq. With
 // q.Wait it waits for one while the task is open.
 func (r *Runner) Lines(q task.Request, gone <-chan struct{}) (*task.Reply, error) {

@@ -89,6 +89,7 @@ type Runner struct {
 	claimed string               // what the file of claims says
 	touched time.Time            // last request or change
 	change  chan struct{}        // closed and replaced at every change
+	changes int64                // how many there were
 }
 
 // An entry is a task in memory. Its Task is never changed in place: whoever
@@ -266,6 +267,12 @@ func (r *Runner) changed(e *entry, t *task.Task) {
 	}
 	r.touched = time.Now()
 	r.dirty(t.Parent)
+	r.tell()
+}
+
+// tell lets go whoever waits for a change. r.mu is held.
+func (r *Runner) tell() {
+	r.changes++
 	close(r.change)
 	r.change = make(chan struct{})
 }

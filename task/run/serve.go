@@ -170,6 +170,8 @@ func (r *Runner) Do(ctx context.Context, path string, q task.Request) (*task.Rep
 		return r.Acknowledge(q)
 	case "/list":
 		return r.List(q)
+	case "/watch":
+		return r.Watch(q, ctx.Done())
 	case "/log":
 		return r.Lines(q, ctx.Done())
 	case "/adopt":
