@@ -50,7 +50,7 @@ func soak(ctx context.Context, s settings) (*summary, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	l := &life{settings: s, ids: &ids{}, pace: make(chan struct{}), faults: newFaults(), counts: newCounts()}
+	l := &life{settings: s, ids: &ids{}, pace: make(chan struct{}), faults: newFaults(s.out), counts: newCounts()}
 	if l.world, err = newWorld(dir, s.seed); err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (l *life) finish(began time.Time, steady []*conn) *summary {
 func (l *life) leftBehind() {
 	var pids []int
 	for range 100 {
-		if pids = marked(l.world.mark); len(pids) == 0 {
+		if pids = marked(l.world.mark, l.world.dir); len(pids) == 0 {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -18,16 +18,21 @@ import (
 // faults are what must not happen, by kind.
 type faults struct {
 	mu    sync.Mutex
+	out   io.Writer // told of the first of each kind at once
 	n     map[string]int
 	first map[string][]string
 }
 
-func newFaults() *faults { return &faults{n: map[string]int{}, first: map[string][]string{}} }
+func newFaults(out io.Writer) *faults {
+	return &faults{out: out, n: map[string]int{}, first: map[string][]string{}}
+}
 
 func (f *faults) add(kind, format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.n[kind]++
+	if f.n[kind]++; f.n[kind] == 1 {
+		fmt.Fprintf(f.out, "FAULT: %s: %s\n", kind, fmt.Sprintf(format, args...))
+	}
 	if len(f.first[kind]) < 5 {
 		f.first[kind] = append(f.first[kind], fmt.Sprintf(format, args...))
 	}

@@ -102,8 +102,9 @@ func children(pid int) (n int) {
 	return n
 }
 
-// marked lists the processes whose environment holds mark.
-func marked(mark string) (pids []int) {
+// marked lists the processes whose environment holds mark, or that work in dir:
+// some are given an environment with nothing in it.
+func marked(mark, dir string) (pids []int) {
 	dirs, _ := os.ReadDir("/proc")
 	for _, d := range dirs {
 		pid, err := strconv.Atoi(d.Name())
@@ -111,7 +112,8 @@ func marked(mark string) (pids []int) {
 			continue
 		}
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if bytes.Contains(env, []byte(mark)) {
+		cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+		if bytes.Contains(env, []byte(mark)) || strings.HasPrefix(cwd, dir+"/") {
 			pids = append(pids, pid)
 		}
 	}
