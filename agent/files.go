@@ -35,6 +35,9 @@ func open(ctx context.Context, s whet.Session, path, action string) (*file, erro
 	if strings.ContainsRune(path, 0) {
 		return nil, fmt.Errorf("%q is no path", path)
 	}
+	if n := strings.Count(filepath.ToSlash(path), "/"); n > maxDepth {
+		return nil, fmt.Errorf("the path has %d directories, the limit is %d", n, maxDepth)
+	}
 	if s.Dir == "" {
 		return nil, errors.New("this session has no project directory, so no file can be touched")
 	}
@@ -119,6 +122,9 @@ func existing(dir string) string {
 
 // maxEdit is the largest file that is held in memory, in bytes.
 const maxEdit = 16 << 20
+
+// maxDepth bounds the directories of a path: each is looked up from the root.
+const maxDepth = 200
 
 // load reads a file that is to be changed.
 func (f *file) load() (string, error) {

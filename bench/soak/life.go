@@ -64,7 +64,7 @@ func soak(ctx context.Context, s settings) (*summary, error) {
 		return nil, err
 	}
 	defer model.Close()
-	l.world.env = append(l.world.env, "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY="+l.world.canary, "WHET_AGENT__MODEL=anthropic/m", "WHET_TASK__MAXRUNS=20", "WHET_TASK__STOPGRACEMS=200")
+	l.world.env = append(l.world.env, "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY="+l.world.canary, "WHET_AGENT__MODEL=anthropic/m", "WHET_TASK__MAXRUNS=20", "WHET_ASTGREP__TIMEOUTSECONDS=30", "WHET_TASK__STOPGRACEMS=200")
 	l.tools = kit.New(&config.Loaded[kit.Config]{}, slog.New(slog.DiscardHandler)).Tools
 	return l.live(ctx)
 }
