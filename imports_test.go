@@ -18,7 +18,7 @@ const module = "github.com/whet-dev/whet"
 // ARCHITECTURE.md draws this table.
 var layers = [][]string{
 	{"."}, // the kernel
-	{"internal/atomicfile", "internal/hosttool", "internal/jsonc", "internal/lazyregexp", "internal/measure", "internal/pathflavor", "internal/peer", "internal/proc", "internal/project", "internal/scriptmodel", "internal/similar", "internal/state", "internal/walk", "npm/opencode"},
+	{"internal/atomicfile", "internal/hosttool", "internal/jsonc", "internal/lazyregexp", "internal/measure", "internal/pathflavor", "internal/peer", "internal/plainfile", "internal/proc", "internal/project", "internal/scriptmodel", "internal/similar", "internal/state", "internal/walk", "npm/opencode"},
 	{"market/tree", "webfetch/article", "webfetch/md", "webfetch/pdftext"}, // libraries of a feature, usable alone
 	{"internal/trust", "market/plugin", "market/store"},
 	{"market/convert", "market/sign", "market/source"},
@@ -53,7 +53,7 @@ func TestImports(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"node_modules", "testdata", "tools"}, d.Name())) {
+		if d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"node_modules", "scripts", "testdata", "tools"}, d.Name())) {
 			return filepath.SkipDir
 		}
 		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {

@@ -148,9 +148,22 @@ func (k *Kit) run(ctx context.Context, t Tool, c *Call) (r *Result) {
 	}()
 	r, err := t.Run(ctx, c)
 	if err != nil {
-		return &Result{Text: err.Error(), Failed: true}
+		return &Result{Text: shortened(err.Error()), Failed: true}
 	}
 	return r
+}
+
+// maxError is how much of an error a model is told, in bytes: some repeat what
+// it sent, or what a program printed.
+const maxError = 16 << 10
+
+// shortened takes from the middle of a text what makes it longer than maxError.
+func shortened(s string) string {
+	if len(s) <= maxError {
+		return s
+	}
+	const half = maxError / 2
+	return fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s", strings.ToValidUTF8(s[:half], ""), len(s)-2*half, strings.ToValidUTF8(s[len(s)-half:], ""))
 }
 
 func (k *Kit) log() *slog.Logger { return cmp.Or(k.Log, slog.Default()) }

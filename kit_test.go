@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -29,6 +30,8 @@ var echo = whet.New("echo", "Say it.", func(_ context.Context, c *whet.Call, in 
 	switch in.Say {
 	case "error":
 		return "", errors.New("no voice")
+	case "long error":
+		return "", errors.New("begin " + strings.Repeat("é", 1<<20) + " end")
 	case "panic":
 		panic("lost voice")
 	}
@@ -161,5 +164,14 @@ func TestStringArg(t *testing.T) {
 		if got := whet.StringArg([]byte(c.args), "file_path"); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.args, got, c.want)
 		}
+	}
+}
+
+// A tool's error can repeat what the model sent: of that, the ends are enough.
+func TestLongErrorIsShortened(t *testing.T) {
+	k := whet.Kit{Tools: []whet.Tool{echo}, Log: quiet}
+	r, err := k.Call(t.Context(), &whet.Call{Tool: "echo", Args: []byte(`{"say": "long error"}`)})
+	if err != nil || !r.Failed || len(r.Text) > 20<<10 || !strings.HasPrefix(r.Text, "begin é") || !strings.HasSuffix(r.Text, "é end") || !utf8.ValidString(r.Text) || !strings.Contains(r.Text, "bytes left out") {
+		t.Errorf("%d bytes, %v: %.100q", len(r.Text), err, r.Text)
 	}
 }

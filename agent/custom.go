@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/market/plugin"
 )
 
@@ -85,14 +87,10 @@ func Custom(places []Place) (roles []Role, problems []string) {
 }
 
 func readRole(root *os.Root, file string, looking bool) (r Role, err error) {
-	info, err := root.Stat(file)
-	if err != nil {
-		return r, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxAgentFile {
+	b, err := plainfile.ReadIn(root, file, maxAgentFile)
+	if errors.Is(err, plainfile.ErrLarge) || errors.Is(err, plainfile.ErrSpecial) {
 		return r, fmt.Errorf("want a file of at most %d KiB", maxAgentFile>>10)
 	}
-	b, err := root.ReadFile(file)
 	if err != nil {
 		return r, err
 	}

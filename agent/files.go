@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // A file is a path that a call may touch, inside an open directory that the
@@ -33,6 +34,9 @@ func open(ctx context.Context, s whet.Session, path, action string) (*file, erro
 	}
 	if strings.ContainsRune(path, 0) {
 		return nil, fmt.Errorf("%q is no path", path)
+	}
+	if n := strings.Count(filepath.ToSlash(path), "/"); n > maxDepth {
+		return nil, fmt.Errorf("the path has %d directories, the limit is %d", n, maxDepth)
 	}
 	if s.Dir == "" {
 		return nil, errors.New("this session has no project directory, so no file can be touched")
@@ -119,6 +123,9 @@ func existing(dir string) string {
 // maxEdit is the largest file that is held in memory, in bytes.
 const maxEdit = 16 << 20
 
+// maxDepth bounds the directories of a path: each is looked up from the root.
+const maxDepth = 200
+
 // load reads a file that is to be changed.
 func (f *file) load() (string, error) {
 	info, err := f.stat()
@@ -128,7 +135,7 @@ func (f *file) load() (string, error) {
 	if info.Size() > maxEdit {
 		return "", fmt.Errorf("%s is %d MiB, too large to edit; use bash", f.show, info.Size()>>20)
 	}
-	b, err := f.root.ReadFile(f.name)
+	b, err := plainfile.ReadIn(f.root, f.name, maxEdit)
 	if err != nil {
 		return "", fmt.Errorf("reading %s: %w", f.show, cause(err))
 	}
@@ -156,7 +163,7 @@ func (f *file) stat() (fs.FileInfo, error) {
 
 // similar names up to three entries of the same directory that may be meant.
 func (f *file) similar() string {
-	d, err := f.root.Open(filepath.Dir(f.name))
+	d, err := plainfile.OpenDirIn(f.root, filepath.Dir(f.name))
 	if err != nil {
 		return ", and neither does its directory"
 	}

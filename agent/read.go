@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 const (
@@ -52,7 +53,7 @@ func runRead(ctx context.Context, c *whet.Call, in readInput) (readOutput, error
 	if err != nil {
 		return readOutput{}, err
 	}
-	r, err := f.root.Open(f.name)
+	r, err := plainfile.OpenIn(f.root, f.name)
 	if err != nil {
 		return readOutput{}, fmt.Errorf("reading %s: %w", f.show, cause(err))
 	}

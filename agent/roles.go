@@ -3,6 +3,7 @@ package agent
 import (
 	_ "embed"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // A Role is a kind of agent: what it is told, and the tools that are its lane.
@@ -126,9 +128,11 @@ func instructions(dir string) string {
 	}
 	defer root.Close()
 	const name = "AGENTS.md"
-	text, err := root.ReadFile(name)
+	f, err := plainfile.OpenIn(root, name)
 	if err != nil {
 		return ""
 	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, maxInstructions+1)) // what can't be read instructs nobody
 	return fmt.Sprintf("\nThe project's own instructions, from %s:\n\n%s\n", filepath.Join(dir, name), cutAt(string(text), maxInstructions))
 }

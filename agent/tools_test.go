@@ -274,3 +274,14 @@ func FuzzEdit(f *testing.F) {
 		}
 	})
 }
+
+// Each directory of a path is looked up from the root: a model's slip must not
+// keep the machine busy for hours.
+func TestDeepPath(t *testing.T) {
+	for _, tool := range []string{"read", "write", "edit"} {
+		args := map[string]any{"path": strings.Repeat("a/", 3000) + "b", "content": "x", "old_string": "x", "new_string": "y"}
+		if r := call(t, whet.Session{Dir: t.TempDir()}, tool, args); !r.Failed || !strings.Contains(r.Text, "3000 directories, the limit is 200") {
+			t.Errorf("%s: %.200s", tool, r.Text)
+		}
+	}
+}

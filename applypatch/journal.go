@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // manifest is what a journal says about an interrupted commit. The original
@@ -192,7 +194,7 @@ func (r *record) undo(saved string) (done bool, err error) {
 		}
 		return true, root.Symlink(r.Link, r.Rel)
 	}
-	now, err := root.ReadFile(r.Rel)
+	now, err := plainfile.ReadIn(root, r.Rel, maxFile)
 	gone := missing(err)
 	if err != nil && !gone {
 		return false, err

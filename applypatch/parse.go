@@ -21,6 +21,10 @@ const (
 
 	maxPatch    = 4 << 20 // bytes
 	maxSections = 2000
+	// Each directory is looked up from the root, so that the time grows with the
+	// cube of their number; and what lies too deep no other program can open.
+	maxDepth = 200
+	maxPath  = 4000 // bytes
 )
 
 // Parse reads a patch. It accepts what can't hide an operation: CRLF, a code
@@ -192,6 +196,9 @@ func (p *parser) path(rest string) (string, error) {
 	}
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return "", invalid(BadPath, p.at(), "the path %q has a control character", name)
+	}
+	if n := strings.Count(name, "/") + strings.Count(name, `\`); n > maxDepth || len(name) > maxPath {
+		return "", invalid(BadPath, p.at(), "the path has %d bytes and %d directories, the limits are %d and %d", len(name), n, maxPath, maxDepth)
 	}
 	return name, nil
 }

@@ -58,6 +58,8 @@ var patchTests = []struct {
 	{id: "doubled begin", files: files{"f": "a\n"}, patch: "*** Begin Patch\n*** Add File: g\n+x\n*** Begin Patch\n*** End Patch", code: applypatch.MissingEnd, line: 4},
 	{id: "chunk after end-of-file mark", files: files{"f": "a\nb\n"}, patch: body("*** Update File: f\n@@\n-a\n+A\n*** End of File\n-b\n+B"), code: applypatch.UnexpectedLine, line: 7},
 	{id: "move to elsewhere", patch: body("*** Delete File: f\n*** Move to: g"), code: applypatch.UnknownHeader, line: 3},
+	{id: "deep path", patch: body("*** Add File: " + strings.Repeat("a/", 3000) + "b\n+x"), code: applypatch.BadPath, line: 2},
+	{id: "long path", patch: body("*** Add File: " + strings.Repeat("a", 5000) + "\n+x"), code: applypatch.BadPath, line: 2},
 	{id: "control character", patch: body("*** Add File: a\x07b\n+x"), code: applypatch.BadPath, line: 2},
 
 	{id: "P6 root", patch: body("*** Add File: .\n+x"), code: applypatch.NotRegular},

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // A Workspace is the directories that a patch may touch. All reading and
@@ -227,7 +229,7 @@ func (w *Workspace) similar(base, name string) []string {
 	if err != nil {
 		return nil
 	}
-	f, err := t.root.Open(t.rel)
+	f, err := plainfile.OpenDirIn(t.root.Root, t.rel)
 	if err != nil {
 		return nil
 	}

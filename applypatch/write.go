@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 func (t *txn) fill(f *os.File, s *step) (err error) {
@@ -97,7 +99,7 @@ func restore(r *os.Root, rel string, b []byte, mode fs.FileMode, mtime time.Time
 
 // readFile reads a file of about size bytes.
 func readFile(r *os.Root, rel string, size int64) ([]byte, error) {
-	f, err := r.Open(rel)
+	f, err := plainfile.OpenIn(r, rel)
 	if err != nil {
 		return nil, err
 	}

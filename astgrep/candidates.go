@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/internal/walk"
 )
 
@@ -146,7 +147,7 @@ func (s *scan) place(p place) error {
 			return nil
 		}
 		s.seen.Add(1)
-		f, err := os.Open(p.abs)
+		f, err := plainfile.Open(p.abs)
 		if err != nil {
 			return fmt.Errorf("searching %s: %w; nothing was searched", printable(p.name), err)
 		}

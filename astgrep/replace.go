@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // ReplaceOptions say what becomes of a rewrite.
@@ -155,7 +157,7 @@ func (r *Replacement) add(s *searcher, ms []rawMatch) (size int, err error) {
 	}
 	var old []byte
 	if err == nil {
-		old, err = os.ReadFile(path)
+		old, err = plainfile.Read(path, maxEdited)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("reading %s again: %w; nothing was changed", printable(name), err)

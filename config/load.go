@@ -22,6 +22,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/internal/trust"
 )
 
@@ -198,14 +199,11 @@ func (l *loader) file(path string, project, must bool) bool {
 }
 
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, cmp.Or(err, errors.New("not a regular file"))
-	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(b) > maxFile {
 		err = fmt.Errorf("larger than %d KiB", maxFile>>10)

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/whet-dev/whet/internal/atomicfile"
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/internal/walk"
 )
 
@@ -311,7 +312,7 @@ func open(root *os.Root, name string) (f file, err error) {
 	if f.path, err = filepath.EvalSymlinks(filepath.Join(f.top, name)); err != nil {
 		return f, err
 	}
-	f.data, err = root.ReadFile(name)
+	f.data, err = plainfile.ReadIn(root, name, maxSize)
 	return f, err
 }
 
@@ -322,7 +323,7 @@ func (f file) skip() bool {
 
 // replace writes data, if the file is still as it was read.
 func (f file) replace(data []byte) error {
-	now, err := f.root.ReadFile(f.name)
+	now, err := plainfile.ReadIn(f.root, f.name, maxSize)
 	if err != nil {
 		return err
 	}
@@ -337,7 +338,7 @@ func (f file) replace(data []byte) error {
 
 // write makes text what a command that works in place finds.
 func (f file) write(text []byte) error {
-	if now, err := f.root.ReadFile(f.name); err == nil && bytes.Equal(now, text) {
+	if now, err := plainfile.ReadIn(f.root, f.name, maxSize); err == nil && bytes.Equal(now, text) {
 		return nil
 	}
 	return atomicfile.Write(f.root, f.name, text)

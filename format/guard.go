@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/internal/trust"
 )
@@ -173,10 +174,7 @@ func readInside(s whet.Session, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	if info, err := root.Stat(name); err != nil || info.Size() > maxSize {
-		return nil, cmp.Or(err, ErrSkipped)
-	}
-	return root.ReadFile(name)
+	return plainfile.ReadIn(root, name, maxSize)
 }
 
 // A report is what one file's formatting came to.
@@ -241,7 +239,7 @@ func (g *guard) one(ctx context.Context, c *whet.Call, m memory, path string) (r
 	e.Off = func(formatter string) bool { return slices.Contains(m.Off, formatter+" "+path) }
 	err = once(path, func(done *finished) error {
 		e.Partly = !done.Whole && done.Text == digest(e.Before)
-		if now, err := root.ReadFile(name); err == nil && done.is(now) {
+		if now, err := plainfile.ReadIn(root, name, maxSize); err == nil && done.is(now) {
 			rep.silent = true
 			return nil
 		}
@@ -281,7 +279,7 @@ func (g *guard) guess(ctx context.Context, c *whet.Call, root *os.Root, name str
 	if c.Tool == "write" {
 		return nil, true
 	}
-	now, err := root.ReadFile(name)
+	now, err := plainfile.ReadIn(root, name, maxSize)
 	if err != nil {
 		return nil, false
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // A site is where a file lies: the directories that may hold its
@@ -36,15 +38,13 @@ func (s *site) content(path string) string {
 		return text
 	}
 	s.seen[path] = ""
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		b, _ := io.ReadAll(io.LimitReader(f, maxMark)) // what can't be read has no mark
-		s.seen[path] = string(b)
-	}
+	b, _ := io.ReadAll(io.LimitReader(f, maxMark)) // what can't be read has no mark
+	s.seen[path] = string(b)
 	return s.seen[path]
 }
 

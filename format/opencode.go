@@ -3,11 +3,12 @@ package format
 import (
 	"cmp"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // maxOpenCode is more than any configuration of OpenCode's has.
@@ -32,10 +33,7 @@ func openCodeFormats(dirs []string, getenv func(string) string) (on bool) {
 	file := func(path string) {
 		// The parser recurses without a limit: a repository's file of nothing but
 		// brackets would end the process.
-		if info, err := os.Stat(path); err != nil || info.Size() > maxOpenCode {
-			return
-		}
-		if b, err := os.ReadFile(path); err == nil {
+		if b, err := plainfile.Read(path, maxOpenCode); err == nil {
 			take(b)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/internal/proc"
 )
 
@@ -78,7 +79,7 @@ func moduleOf(program string) string {
 		return ""
 	}
 	for d := filepath.Dir(real); d != filepath.Dir(d); d = filepath.Dir(d) {
-		b, err := os.ReadFile(filepath.Join(d, "package.json"))
+		b, err := plainfile.Read(filepath.Join(d, "package.json"), maxMark)
 		if err != nil {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/internal/proc"
 )
 
@@ -124,7 +125,7 @@ func (e *Engine) runInPlace(ctx context.Context, c Choice, f file, text string) 
 	if err := e.process(ctx, c, nil, nil); err != nil {
 		return "", err
 	}
-	b, err := f.root.ReadFile(f.name)
+	b, err := plainfile.ReadIn(f.root, f.name, maxSize)
 	return string(b), err
 }
 

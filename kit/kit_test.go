@@ -124,3 +124,26 @@ func TestInertKitIsEmpty(t *testing.T) {
 		t.Errorf("%d tools and %d guards in an inert kit", len(k.Tools), len(k.Guards))
 	}
 }
+
+// What a client has approved stays what it was: the list is the same bytes
+// whenever and wherever it is made.
+func TestToolListIsStable(t *testing.T) {
+	list := func() string {
+		t.Chdir(t.TempDir())
+		var out []string
+		for _, tool := range full().Tools {
+			schema, err := json.Marshal(tool.Input())
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, tool.Name, tool.Doc, string(schema))
+		}
+		return strings.Join(out, "\n")
+	}
+	first := list()
+	for range 20 {
+		if list() != first {
+			t.Fatal("the list of tools differs from one time to the next")
+		}
+	}
+}

@@ -112,9 +112,9 @@ func (a *Answer) notes() (out []string) {
 // Spans returns where the pattern matches in a text of the answer, for
 // highlighting: pairs of first byte and byte after the last.
 func (a *Answer) Spans(text string) (out [][2]int) {
-	line := []byte(text)
-	for from := 0; from < len(line); {
-		start, end := a.pattern.find(line, from)
+	find := a.pattern.in([]byte(text))
+	for from := 0; from < len(text); {
+		start, end := find(from)
 		if start < 0 {
 			break
 		}

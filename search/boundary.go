@@ -93,19 +93,21 @@ func marks(re *syntax.Regexp) *syntax.Regexp {
 	return &out
 }
 
-// findMarked is find for text beyond ASCII.
-func (p *pattern) findMarked(text []byte, from int) (start, end int) {
+// inMarked is in for text beyond ASCII.
+func (p *pattern) inMarked(text []byte) func(from int) (start, end int) {
 	re := p.re
 	if p.marked != nil {
 		re = p.marked
 	}
 	marked, origin := copyMarked(text, p.marked != nil)
-	first, _ := slices.BinarySearch(origin, from)
-	m := re.FindSubmatchIndex(marked[first:])
-	if m == nil {
-		return -1, -1
+	return func(from int) (start, end int) {
+		first, _ := slices.BinarySearch(origin, from)
+		m := re.FindSubmatchIndex(marked[first:])
+		if m == nil {
+			return -1, -1
+		}
+		return origin[first+m[2*p.group]], origin[first+m[2*p.group+1]]
 	}
-	return origin[first+m[2*p.group]], origin[first+m[2*p.group+1]]
 }
 
 type textKind byte

@@ -52,6 +52,7 @@ type translator struct {
 	in             string
 	pos            int
 	inClass        bool
+	opened         int // where the branch that is being read begins
 	goOut, rustOut strings.Builder
 	boundary       bool
 	emptyBranch    bool
@@ -77,7 +78,7 @@ func (t *translator) token() error {
 	case c == '[':
 		t.openClass()
 		return nil
-	case c == '(' && strings.HasPrefix(t.in[t.pos:], "(?"):
+	case c == '(':
 		if err := t.group(); err != nil {
 			return err
 		}
@@ -98,6 +99,10 @@ var repetition = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 
 // group refuses what only a backtracking engine can do.
 func (t *translator) group() error {
+	t.opened = t.pos + len(opening().FindString(t.in[t.pos:]))
+	if !strings.HasPrefix(t.in[t.pos:], "(?") {
+		return nil
+	}
 	for prefix, name := range map[string]string{
 		"(?=": "a look-ahead", "(?!": "a negative look-ahead", "(?<=": "a look-behind", "(?<!": "a negative look-behind",
 		"(?>": "an atomic group", "(?(": "a conditional", "(?R": "a recursion or a CRLF flag", "(?#": "a comment",
@@ -116,13 +121,15 @@ func (t *translator) group() error {
 
 // branch notices a | with nothing on one side.
 func (t *translator) branch() {
-	before, after := t.in[:t.pos], t.in[t.pos+1:]
-	if before == "" || after == "" || after[0] == '|' || after[0] == ')' || openEnd().MatchString(before) {
+	after := t.in[t.pos+1:]
+	if t.opened == t.pos || after == "" || after[0] == '|' || after[0] == ')' {
 		t.emptyBranch = true
 	}
+	t.opened = t.pos + 1
 }
 
-var openEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[^\\])(\\\\)*(\(\?(P?<\w+>|[imsU-]*:)|\(|\|)$`) })
+// opening is what a group begins with.
+var opening = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\((\?(P?<\w+>|[imsU-]*:))?`) })
 
 func (t *translator) openClass() {
 	t.inClass = true

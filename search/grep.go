@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/whet-dev/whet/internal/walk"
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 const (
@@ -161,7 +161,7 @@ func (g *grep) engines() ([]engine, error) {
 // named searches one file, whatever the rules and filters say of it: it was
 // asked for by name.
 func (g *grep) named(ctx context.Context, file string, a *Answer) ([]hit, error) {
-	f, err := openRegular(g.dir, file)
+	f, err := plainfile.OpenIn(g.dir, file)
 	if err != nil {
 		return nil, fmt.Errorf("grep: %w", err)
 	}
@@ -185,24 +185,6 @@ func (g *grep) named(ctx context.Context, file string, a *Answer) ([]hit, error)
 		return nil, nil
 	}
 	return []hit{h}, nil
-}
-
-var errNotRegular = errors.New("it is no regular file")
-
-func openRegular(root *os.Root, name string) (*os.File, error) {
-	f, err := walk.Open(root, name)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &os.PathError{Op: "open", Path: name, Err: errNotRegular}
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 // sort puts the newest file first, or sorts by path if there are many.

@@ -51,7 +51,7 @@ func TestGrepSpecialFiles(t *testing.T) {
 		if err != nil || a.String() != want {
 			t.Errorf("got %v %s\nwant %s", err, a, want)
 		}
-		if _, err := Grep(context.Background(), Query{Root: dir, Path: "pipe", Pattern: "x", Engine: engine}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if _, err := Grep(context.Background(), Query{Root: dir, Path: "pipe", Pattern: "x", Engine: engine}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("a pipe by name: %v", err)
 		}
 	})
@@ -204,5 +204,44 @@ func TestGrepCancel(t *testing.T) {
 	}
 	if err := syscall.Kill(pid, 0); err == nil {
 		t.Errorf("process %d still runs", pid)
+	}
+}
+
+// What grows with the square of a pattern or a file takes hours here, not
+// milliseconds.
+func TestGrepLargeInputs(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "ascii.txt", "alpha"+strings.Repeat("aaaaaaaaab", 200_000)+"\n")
+	write(t, dir, "latin.txt", "caf\xe9 "+strings.Repeat("aaaaaaaaab ", 100_000)+"\n")
+	for _, q := range []Query{
+		{Pattern: strings.Repeat("alpha|", 8000) + "x"},
+		{Pattern: strings.Repeat("(", 250) + "x" + strings.Repeat("|y)", 250)},
+		{Pattern: "a", Path: "ascii.txt", Multiline: true},
+		{Pattern: "(a|aa)*b", Path: "ascii.txt", Multiline: true, Context: 20},
+		{Pattern: `\ba+b\b`, Path: "latin.txt", Multiline: true},
+		{Pattern: `\ba+b\b`, Path: "latin.txt"},
+	} {
+		q.Root, q.Engine = dir, "own"
+		done := make(chan error, 1)
+		go func() {
+			_, err := Grep(t.Context(), q)
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("%.30q: %v", q.Pattern, err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%.30q in %q goes on and on", q.Pattern, q.Path)
+		}
+	}
+}
+
+// A model that sends a huge pattern doesn't get it back.
+func TestErrorsAreShort(t *testing.T) {
+	_, err := Grep(t.Context(), Query{Root: t.TempDir(), Pattern: strings.Repeat("(", 60_000)})
+	if err == nil || len(err.Error()) > 4*maxQuoted {
+		t.Errorf("%d bytes: %.200s", len(err.Error()), err)
 	}
 }

@@ -50,8 +50,9 @@ func (m *matcher) eachMatch(text []byte, use func(start, end int) bool) {
 	if len(m.literal) > 0 && !bytes.Contains(text, m.literal) {
 		return
 	}
+	find := m.in(text)
 	for from := 0; from <= len(text) && !m.cancelled(); {
-		start, end := m.find(text, from)
+		start, end := find(from)
 		if start < 0 || start == len(text) || !use(start, end) {
 			return
 		}

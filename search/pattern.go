@@ -97,21 +97,29 @@ func requiredLiteral(re *syntax.Regexp) (lit []byte, whole bool) {
 }
 
 // find returns where the first match in text at or after from is, or -1.
-func (p *pattern) find(text []byte, from int) (start, end int) {
-	if p.pure {
-		if i := bytes.Index(text[from:], p.literal); i >= 0 {
-			return from + i, from + i + len(p.literal)
+func (p *pattern) find(text []byte, from int) (start, end int) { return p.in(text)(from) }
+
+// in returns find for one text that is searched many times: what has to be
+// known of the whole text is found out once.
+func (p *pattern) in(text []byte) func(from int) (start, end int) {
+	switch {
+	case p.pure:
+		return func(from int) (start, end int) {
+			if i := bytes.Index(text[from:], p.literal); i >= 0 {
+				return from + i, from + i + len(p.literal)
+			}
+			return -1, -1
 		}
-		return -1, -1
+	case !isASCII(text) && (p.marked != nil || !utf8.Valid(text)):
+		return p.inMarked(text)
 	}
-	if !isASCII(text) && (p.marked != nil || !utf8.Valid(text)) {
-		return p.findMarked(text, from)
+	return func(from int) (start, end int) {
+		m := p.re.FindSubmatchIndex(text[from:])
+		if m == nil {
+			return -1, -1
+		}
+		return from + m[2*p.group], from + m[2*p.group+1]
 	}
-	m := p.re.FindSubmatchIndex(text[from:])
-	if m == nil {
-		return -1, -1
-	}
-	return from + m[2*p.group], from + m[2*p.group+1]
 }
 
 func isASCII(b []byte) bool {

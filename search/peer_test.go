@@ -228,3 +228,30 @@ func TestPeerCancelKillsRipgrep(t *testing.T) {
 		}
 	})
 }
+
+// A configuration of ripgrep that the environment names could make it run
+// programs (--pre) or hide files: it is not for us.
+func TestPeerRipgrepIgnoresItsEnvironment(t *testing.T) {
+	sealed(t)
+	rg := peer.Find(t, "rg")
+	dir := t.TempDir()
+	write(t, dir, "a.txt", "hello\n")
+	conf := filepath.Join(t.TempDir(), "rc")
+	ran := filepath.Join(t.TempDir(), "ran")
+	pre := filepath.Join(t.TempDir(), "pre")
+	if err := os.WriteFile(pre, []byte("#!/bin/sh\ntouch '"+ran+"'\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(conf, []byte("--pre="+pre+"\n--glob=!*.txt\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("RIPGREP_CONFIG_PATH", conf)
+	t.Setenv("PATH", filepath.Dir(rg)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	a, err := Grep(t.Context(), Query{Root: dir, Pattern: "hello", Engine: "ripgrep"})
+	if err != nil || a.Total != 1 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the program that the configuration names has run")
+	}
+}

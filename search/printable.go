@@ -1,6 +1,7 @@
 package search
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -49,4 +50,12 @@ func hex2(c byte) string {
 	return string([]byte{digits[c>>4], digits[c&15]})
 }
 
-func quote(s string) string { return `"` + Printable(s) + `"` }
+// maxQuoted is how much of a model's own text it is shown again, in bytes.
+const maxQuoted = 1000
+
+func quote(s string) string {
+	if len(s) > maxQuoted {
+		return fmt.Sprintf(`"%s ..." (%d bytes)`, Printable(strings.ToValidUTF8(s[:maxQuoted], "")), len(s))
+	}
+	return `"` + Printable(s) + `"`
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/internal/similar"
 )
 
@@ -68,7 +69,7 @@ func siblings(roots []string, p string) []string {
 		return nil
 	}
 	want, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
-	f, err := os.Open(dir)
+	f, err := plainfile.OpenDir(dir)
 	if err != nil {
 		return nil
 	}

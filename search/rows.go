@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"unicode/utf8"
+
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // A Match is one matching line or, for a multiline query, one match with the
@@ -31,7 +33,7 @@ func (m Match) size() int {
 
 // rows reads the matches of one file, without the first skip and at most room.
 func (g *grep) rows(ctx context.Context, file string, skip, room int) (out []Match, err error) {
-	f, err := openRegular(g.dir, file)
+	f, err := plainfile.OpenIn(g.dir, file)
 	if err != nil {
 		return nil, err
 	}

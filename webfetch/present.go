@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/andybalholm/cascadia"
 	whatwg "github.com/nlnwa/whatwg-url/url"
 	"github.com/whet-dev/whet/webfetch/md"
 	"golang.org/x/net/html"
@@ -20,7 +19,7 @@ func (f *Fetcher) present(ctx context.Context, p *Page, d *document, a *address,
 	if d.Binary != nil {
 		return f.presentBinary(p, d, r)
 	}
-	content, err := rendered(d, r)
+	content, err := rendered(ctx, d, r)
 	if err != nil {
 		return &Error{Kind: InvalidRequest, URL: redact(r.URL), Message: err.Error()}
 	}
@@ -163,7 +162,7 @@ func mdOptions(r *Request) md.Options {
 }
 
 // rendered is the document's content in the format that was asked for.
-func rendered(d *document, r *Request) (string, error) {
+func rendered(ctx context.Context, d *document, r *Request) (string, error) {
 	if r.Raw {
 		return d.Raw, nil
 	}
@@ -192,7 +191,7 @@ func rendered(d *document, r *Request) (string, error) {
 	if r.Selector == "" && o == (md.Options{}) {
 		return d.Markdown, nil
 	}
-	root, err := selected(d, r.Selector)
+	root, err := selected(ctx, d, r.Selector)
 	if err != nil {
 		return "", err
 	}
@@ -206,25 +205,17 @@ func rendered(d *document, r *Request) (string, error) {
 	return out, nil
 }
 
-// compileSelector reads a CSS selector; "" selects everything.
-func compileSelector(s string) (cascadia.SelectorGroup, error) {
-	if s == "" {
-		return nil, nil
-	}
-	return cascadia.ParseGroup(s)
-}
-
 // selected is the extracted part of a page, or what a selector matches in the
 // whole of it.
-func selected(d *document, selector string) (*html.Node, error) {
-	if selector == "" {
+func selected(ctx context.Context, d *document, css string) (*html.Node, error) {
+	if css == "" {
 		root, _, err := parseHTML(d.HTML)
 		if err != nil {
 			return nil, err
 		}
 		return bodyOf(root), nil
 	}
-	group, err := compileSelector(selector)
+	sel, err := parseSelector(css)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +226,10 @@ func selected(d *document, selector string) (*html.Node, error) {
 	if u, err := whatwg.Parse(firstNonEmpty(d.AlternateOf, d.URL)); err == nil {
 		newResolver(root, u).absolute(root)
 	}
-	matches := all(root, group.Match)
+	matches, err := sel.find(ctx, root)
+	if err != nil {
+		return nil, err
+	}
 	var p prepass
 	p.run(root)
 	out := newElement(atom.Div)
@@ -246,7 +240,7 @@ func selected(d *document, selector string) (*html.Node, error) {
 		}
 	}
 	if len(matches) == 0 {
-		return nil, fmt.Errorf("nothing on the page matches the selector %q", clip(selector, 100))
+		return nil, fmt.Errorf("nothing on the page matches the selector %q", clip(css, 100))
 	}
 	return out, nil
 }

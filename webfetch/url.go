@@ -175,8 +175,8 @@ func sameSite(from, to *whatwg.Url) bool {
 	return false
 }
 
-// redact hides credentials and the values of query parameters that usually
-// carry secrets.
+// redact hides the credentials of a URL. Its query stays: a signature in it is
+// what makes a redirect of one use.
 func redact(s string) string {
 	if i := strings.Index(s, "://"); i >= 0 {
 		rest := s[i+3:]

@@ -131,7 +131,7 @@ func (r *Request) check() error {
 			return bad("%v", err)
 		}
 	}
-	if _, err := compileSelector(r.Selector); err != nil {
+	if _, err := parseSelector(r.Selector); r.Selector != "" && err != nil {
 		return bad("selector %q: %v", clip(r.Selector, 100), err)
 	}
 	return nil

@@ -89,6 +89,9 @@ Or without an agent:
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return wrongUse(c, err.Error()) })
 	c.AddGroup(&cobra.Group{ID: "people", Title: "For people:"}, &cobra.Group{ID: "hosts", Title: "For agents and their hosts:"})
 	c.AddCommand(commands()...)
+	if man := manCommand(); man != nil {
+		c.AddCommand(man)
+	}
 	for _, sub := range c.Commands() {
 		sub.Args = usageArgs(sub.Args)
 	}

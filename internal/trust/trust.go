@@ -8,12 +8,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/internal/state"
 )
 
@@ -104,11 +106,16 @@ func Digested(name string) bool {
 
 // Digest returns the digest of a file's content; "" if it can't be read.
 func Digest(path string) string {
-	b, err := os.ReadFile(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return ""
 	}
-	return Sum(b)
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Sum returns the digest of b.

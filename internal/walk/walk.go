@@ -48,13 +48,10 @@ type Entry struct {
 	name   string
 }
 
-// Open opens the file for reading. Only while it is being visited.
-func (e Entry) Open() (*os.File, error) { return Open(e.dir.root, e.name) }
-
-// Open opens a file below root for reading. If a named pipe has been put in
-// its place, it doesn't wait for a writer.
-func Open(root *os.Root, name string) (*os.File, error) {
-	return root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|nonblock, 0)
+// Open opens the file for reading. Only while it is being visited. If a named
+// pipe has been put in its place, it doesn't wait for a writer.
+func (e Entry) Open() (*os.File, error) {
+	return e.dir.root.OpenFile(filepath.FromSlash(e.name), os.O_RDONLY|nonblock, 0)
 }
 
 // Info looks at the file itself. Only while it is being visited.

@@ -76,6 +76,9 @@ func Open(dir string) (*Store, error) {
 func (s *Store) Damaged() string { return s.damaged }
 
 func (s *Store) open(path string) error {
+	if err := private(path); err != nil {
+		return err
+	}
 	u := url.URL{Path: filepath.ToSlash(path)}
 	db, err := sql.Open("sqlite", "file:"+u.EscapedPath()+
 		"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)")
@@ -88,6 +91,16 @@ func (s *Store) open(path string) error {
 	}
 	s.db = db
 	return nil
+}
+
+// private makes sure that the database is for its user alone: SQLite would make
+// it for everybody, and gives the files beside it the same mode.
+func private(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
 // check looks the database through and brings its schema up to date.
