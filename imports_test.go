@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"config", "config/slim"},
 	{"applypatch", "astgrep", "format", "loop", "search", "webfetch"}, // features: they don't know each other
 	{"agent", "task"}, // made of the kernel, so not plain libraries
-	{"task/mail", "task/remote/natstest", "task/store", "task/tasktest"},
+	{"task/mail", "task/remote/natstest", "task/store", "task/tasktest", "task/worktree"},
 	{"task/acp", "task/client", "task/llm", "task/opencode", "task/run", "task/web"},
 	{"task/remote"},
 	{"kit/guards"},

@@ -37,6 +37,7 @@ type Request struct {
 	Files   []string      `json:"files,omitempty"`
 	After   []string      `json:"after,omitempty"`
 	MaxRun  time.Duration `json:"max_run,omitempty"`
+	Where   Isolation     `json:"where,omitempty"`
 	Offset  int           `json:"offset,omitempty"`
 	Limit   int           `json:"limit,omitempty"`
 	Wait    time.Duration `json:"wait,omitempty"` // how long the answer may take

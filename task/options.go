@@ -13,18 +13,51 @@ type Options struct {
 	IdleExitS   int `json:"idleExitS,omitempty" doc:"the runner ends itself after this long without work, in seconds (default 1800)" min:"0"`
 	KeepDays    int `json:"keepDays,omitempty" doc:"ended tasks are kept this long (default 30)" min:"0"`
 
-	Allow    []string            `json:"allow,omitempty" doc:"what background tasks may do without a person's permission: bash, edit outside the project, ..." layer:"user" eg:"bash"`
-	NATS     NATS                `json:"nats,omitzero" doc:"workers on other machines, and the NATS server that they share with this one" layer:"user"`
-	OpenCode OpenCode            `json:"opencode,omitzero" doc:"the backend opencode" layer:"user"`
-	Budget   Budget              `json:"budget,omitzero" doc:"no new task is started once this is used up, for each orchestrator session"`
-	ACP      map[string]ACPAgent `json:"acp,omitempty" doc:"agents that speak the Agent Client Protocol, by name" layer:"user"`
-	Agents   map[string]Agent    `json:"agents,omitempty" doc:"who works as which specialist" layer:"user"`
+	Allow     []string            `json:"allow,omitempty" doc:"what background tasks may do without a person's permission: bash, edit outside the project, ..." layer:"user" eg:"bash"`
+	NATS      NATS                `json:"nats,omitzero" doc:"workers on other machines, and the NATS server that they share with this one" layer:"user"`
+	OpenCode  OpenCode            `json:"opencode,omitzero" doc:"the backend opencode" layer:"user"`
+	Ownership Ownership           `json:"ownership,omitzero" doc:"what is done so that two tasks don't change the same files"`
+	Budget    Budget              `json:"budget,omitzero" doc:"no new task is started once this is used up, for each orchestrator session"`
+	ACP       map[string]ACPAgent `json:"acp,omitempty" doc:"agents that speak the Agent Client Protocol, by name" layer:"user"`
+	Agents    map[string]Agent    `json:"agents,omitempty" doc:"who works as which specialist" layer:"user"`
+}
+
+// Ownership says what is done so that two tasks don't change the same files.
+type Ownership struct {
+	OnConflict string `json:"onConflict,omitempty" doc:"a task that wants files which a task at work owns: auto (the default: it works in a git worktree of its own, or waits where that can't be had), queue (it waits), refuse (it is not launched) or allow (nobody owns anything)" enum:"auto,queue,refuse,allow"`
 }
 
 // Budget bounds what the tasks of one session may use.
 type Budget struct {
 	USD    float64 `json:"usd,omitempty" doc:"US dollars; 0 means no limit" min:"0"`
 	Tokens int     `json:"tokens,omitempty" doc:"tokens in and out; 0 means no limit" min:"0"`
+}
+
+// Spent is what tasks have used, all together.
+func Spent(tasks []*Task) (used Usage) {
+	for _, t := range tasks {
+		used = used.Add(t.Usage)
+	}
+	return used
+}
+
+// line is what the board says of the budget: nothing until most of it is used,
+// and then the same until all of it is.
+func (b Budget) line(used Usage) string {
+	part := 0.0
+	if b.USD > 0 {
+		part = used.Cost / b.USD
+	}
+	if b.Tokens > 0 {
+		part = max(part, float64(used.Input+used.Output)/float64(b.Tokens))
+	}
+	switch {
+	case part >= 1:
+		return "The budget of this session is used up: no new task is started. Those at work go on.\n"
+	case part >= 0.8:
+		return "Over 80 % of the budget of this session is used. Start only what is needed.\n"
+	}
+	return ""
 }
 
 // Agent says who works as a specialist.

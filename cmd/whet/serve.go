@@ -117,7 +117,7 @@ func stopRunner(c *cobra.Command, dir string) error {
 		return err
 	}
 	for limit := time.Now().Add(10 * time.Second); time.Now().Before(limit); time.Sleep(20 * time.Millisecond) {
-		unlock, err := taskrun.Lock(dir)
+		unlock, err := taskrun.Lock(dir, 0)
 		if err == nil {
 			unlock()
 			_, err := fmt.Fprintf(c.OutOrStdout(), "ended; %d tasks go on when it is started again\n", reply.Open)
@@ -130,7 +130,7 @@ func stopRunner(c *cobra.Command, dir string) error {
 func serveTasks(c *cobra.Command, dir string, onDemand bool) error {
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	unlock, err := taskrun.Lock(dir)
+	unlock, err := taskrun.Lock(dir, 2*time.Second)
 	if errors.Is(err, taskrun.ErrRunning) && onDemand {
 		return nil // started twice at once: the other one serves
 	}
@@ -268,8 +268,8 @@ func customAgents(dir string) ([]agent.Role, []string) {
 func openAgent(log *slog.Logger) llm.Open {
 	stores := state.Memories()
 	return func(t task.Task) (o agent.Options, err error) {
-		l := taskConfig(t.Dir)
-		if o.Role, err = specialist(t.Agent, t.Dir); err != nil {
+		l := taskConfig(t.Home())
+		if o.Role, err = specialist(t.Agent, t.Home()); err != nil {
 			return o, err
 		}
 		e, err := l.Config.Agent.Resolve(agent.Wish{Model: t.Model, BaseURL: t.BaseURL}, os.Getenv)
@@ -288,7 +288,7 @@ func openAgent(log *slog.Logger) llm.Open {
 
 // brief is what an agent of another vendor is told of its part.
 func brief(t task.Task) string {
-	role, err := specialist(t.Agent, t.Dir)
+	role, err := specialist(t.Agent, t.Home())
 	if err != nil {
 		return ""
 	}

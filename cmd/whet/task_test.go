@@ -3,10 +3,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,6 +54,8 @@ func (s *stage) serve() {
 	s.Helper()
 	s.runner = exec.Command(whetBinary(s.T), "serve")
 	s.runner.Env = s.env
+	var log bytes.Buffer
+	s.runner.Stderr = &log
 	if err := s.runner.Start(); err != nil {
 		s.Fatal(err)
 	}
@@ -64,7 +65,10 @@ func (s *stage) serve() {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	s.Fatal("the runner doesn't answer")
+	ps, _ := exec.Command("sh", "-c", "ps -ef | grep whet | grep -v grep; cat /proc/locks; ls -i "+s.client.Dir+"; cat "+s.client.Dir+"/serve.log").CombinedOutput()
+	s.Logf("%s", ps)
+	s.kill()
+	s.Fatalf("the runner doesn't answer; it says:\n%s", log.Bytes())
 }
 
 func (s *stage) kill() {
@@ -78,92 +82,6 @@ func (s *stage) kill() {
 func (s *stage) ask(path string, q task.Request) (*task.Reply, error) {
 	q.Parent, q.Dir, q.Allow = "p", s.dir, []string{"*"}
 	return s.client.Do(s.Context(), path, q)
-}
-
-// rounds is how often something is killed: WHET_ROUNDS, or few.
-func rounds(t *testing.T, few int) int {
-	if n, err := strconv.Atoi(os.Getenv("WHET_ROUNDS")); err == nil {
-		return n
-	}
-	if testing.Short() {
-		return 3
-	}
-	t.Logf("%d rounds; WHET_ROUNDS=500 for a thorough test", few)
-	return few
-}
-
-// Whenever the runner is killed: no task is lost, no tool runs twice, every end
-// is told, and none after its acknowledgement.
-func TestKilledRunner(t *testing.T) {
-	s := newStage(t, scriptmodel.Script{"work": {
-		{Text: "I begin.", DelayMS: 3, Calls: []scriptmodel.Call{{Name: "bash", Args: json.RawMessage(`{"command": "sleep 0.02; echo done"}`)}}},
-		{Text: "And one more.", DelayMS: 3, Calls: []scriptmodel.Call{{Name: "glob", Args: json.RawMessage(`{"pattern": "*"}`)}}},
-		{Text: "Finished.", DelayMS: 3},
-	}})
-	s.serve()
-	launched, told := map[string]bool{}, map[string]bool{}
-	read := func() {
-		reply, err := s.ask("/notices", task.Request{})
-		if err != nil {
-			return
-		}
-		var ids []string
-		for _, n := range reply.Notices {
-			ids = append(ids, n.ID)
-			if told[n.ID] {
-				t.Errorf("%s is told again", n.ID)
-			}
-		}
-		if _, err := s.ask("/acknowledge", task.Request{Notices: ids}); err == nil {
-			for _, id := range ids {
-				told[id] = true
-			}
-		}
-	}
-	for round := range rounds(t, 12) {
-		for i := range 2 {
-			q := task.Request{Worker: "fixer", Title: "work", Text: fmt.Sprintf("[[script:work]] job %d.%d", round, i)}
-			if reply, err := s.ask("/launch", q); err == nil && !reply.Failed {
-				launched[reply.Task.ID] = true
-			}
-		}
-		time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond)
-		read()
-		s.kill()
-		s.serve()
-	}
-	s.finished()
-	read()
-	reply, err := s.ask("/list", task.Request{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range reply.Tasks {
-		delete(launched, x.ID)
-		if x.Phase != task.Completed || x.Text != "Finished." || x.Gen != 1 {
-			t.Errorf("%s ended as %s, generation %d: %q (%s)", x.Alias, x.Phase, x.Gen, x.Text, x.Reason)
-		}
-		if !x.Acked || !told[fmt.Sprintf("%s/1/%d", x.ID, x.Rev)] {
-			t.Errorf("the end of %s was never told", x.Alias)
-		}
-		begun := 0
-		log, err := s.ask("/log", task.Request{ID: x.ID})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, l := range log.Log {
-			if l.Kind == "call" && strings.Contains(l.Body, "bash") {
-				begun++
-			}
-		}
-		if begun > 1 {
-			t.Errorf("%s ran its command %d times", x.Alias, begun)
-		}
-	}
-	if len(launched) > 0 {
-		t.Errorf("%d tasks are lost: %v", len(launched), launched)
-	}
-	s.noOrphans()
 }
 
 // A killed runner leaves nothing behind, however its tasks' commands hide.

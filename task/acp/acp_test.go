@@ -174,14 +174,16 @@ func TestPermissions(t *testing.T) {
 		writes bool
 		allow  []string
 		want   string
+		strays bool // the place is in the checkout that the task's worktree was made from
 	}{
-		{"ask", false, nil, "reject_once"},
-		{"ask", true, nil, "allow_once"},
-		{"ask", false, []string{"edit"}, "allow_once"},
-		{"ask", false, []string{"bash"}, "reject_once"},
-		{"ask-reject-only", true, nil, "cancelled"},
-		{"ask-reject-only", false, nil, "reject_always"},
-		{"ask-nothing", true, nil, "cancelled"},
+		{"ask", true, []string{"*"}, "reject_once", true},
+		{"ask", false, nil, "reject_once", false},
+		{"ask", true, nil, "allow_once", false},
+		{"ask", false, []string{"edit"}, "allow_once", false},
+		{"ask", false, []string{"bash"}, "reject_once", false},
+		{"ask-reject-only", true, nil, "cancelled", false},
+		{"ask-reject-only", false, nil, "reject_always", false},
+		{"ask-nothing", true, nil, "cancelled", false},
 	} {
 		t.Run(fmt.Sprint(tt), func(t *testing.T) {
 			t.Parallel()
@@ -189,6 +191,9 @@ func TestPermissions(t *testing.T) {
 			b := acp.New("asking", ours(tt.how, state, model.URL), nil, func(string, uint32, task.Progress) {})
 			defer b.Close()
 			r := task.Run{Prompt: "[[script:write]]", Task: task.Task{ID: "tsk_1", Dir: t.TempDir(), Writes: tt.writes, Allow: tt.allow, Job: task.New()}}
+			if tt.strays {
+				r.Task.Checkout = &task.Checkout{Root: r.Task.Dir, Dir: t.TempDir()}
+			}
 			if _, err := b.Start(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -69,7 +70,7 @@ func (c *client) RequestPermission(_ context.Context, q sdk.RequestPermissionReq
 	if k := q.ToolCall.Kind; k != nil {
 		action = actions[*k]
 	}
-	allow := !c.x.wasAsked() && (c.x.task.Allows(action) || action == "read" || action == "edit" && c.x.task.Writes)
+	allow := !c.x.wasAsked() && (action == "read" || !c.x.strays(q.ToolCall.Locations) && (c.x.task.Allows(action) || action == "edit" && c.x.task.Writes))
 	wanted := []sdk.PermissionOptionKind{sdk.PermissionOptionKindRejectOnce, sdk.PermissionOptionKindRejectAlways}
 	if allow {
 		wanted = []sdk.PermissionOptionKind{sdk.PermissionOptionKindAllowOnce, sdk.PermissionOptionKindAllowAlways}
@@ -82,6 +83,17 @@ func (c *client) RequestPermission(_ context.Context, q sdk.RequestPermissionReq
 		}
 	}
 	return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
+}
+
+// strays reports whether one of the places is in the checkout that the task's
+// worktree was made from, which it must leave alone.
+func (x *run) strays(places []sdk.ToolCallLocation) bool {
+	c := x.task.Checkout
+	return c != nil && slices.ContainsFunc(places, func(l sdk.ToolCallLocation) bool {
+		_, main := task.Inside(c.Root, l.Path)
+		_, own := task.Inside(c.Dir, l.Path)
+		return main && !own
+	})
 }
 
 // actions are our words for what the agent wants to do.

@@ -80,6 +80,7 @@ func endOf(out *agent.Outcome, err error) *end {
 type conversation struct {
 	messages []agent.Message
 	begun    bool // the generation asked for has rows
+	answered bool // the last of them is an answer that nothing follows
 	end      *end // of that generation
 	text     string
 	read     []string
@@ -97,6 +98,7 @@ func conversationOf(rows []store.Row, gen uint32) (c conversation) {
 		case "message":
 			var m agent.Message
 			if json.Unmarshal(row.Body, &m) == nil {
+				c.answered = row.Gen == gen && m.Role == "assistant" && len(m.Calls) == 0 && m.Stop == ""
 				if m.Role != "tool" {
 					c.repair(began, results)
 				}

@@ -145,7 +145,7 @@ func (r *Runner) Message(q task.Request) (*task.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := store.Note{ID: newID(), Task: e.ID, Gen: e.Gen, Text: text, State: store.NoteQueued}
+	n := store.Note{ID: r.newID(), Task: e.ID, Gen: e.Gen, Text: text, State: store.NoteQueued}
 	if fx, err := r.apply(e, e.Event(task.WantMessage), nil); err != nil {
 		return nil, err
 	} else if fx.Has(task.Refuse) {
@@ -270,21 +270,23 @@ func (r *Runner) cancel(e *entry, reason string) (*task.Reply, error) {
 	r.mu.Unlock()
 	err, hung := r.bounded(r.Times.Abort, func(ctx context.Context) error { return b.Interrupt(ctx, run) }, func(error) {
 		rests := r.rests(b, run)
+		left := r.leftovers(e)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.abortDone(e, gen, rests, why)
+		r.abortDone(e, gen, rests, why, left)
 		r.step(e, task.Event{Kind: task.Settled, Gen: gen}, nil)
 	})
 	var rests bool
+	var left task.Look
 	if !hung {
-		rests = r.rests(b, run)
+		rests, left = r.rests(b, run), r.leftovers(e)
 	}
 	r.mu.Lock()
 	if hung {
 		r.step(e, task.Event{Kind: task.AbortHung, Gen: gen}, nil)
 		return &task.Reply{Task: e.Task, Failed: true, Text: cancelText(e, "running (abort unconfirmed)")}, nil
 	}
-	r.abortDone(e, gen, rests, why)
+	r.abortDone(e, gen, rests, why, left)
 	if !e.Phase.Closed() {
 		return &task.Reply{Task: e.Task, Failed: true, Text: cancelText(e, "running (abort unconfirmed)") + note(err)}, nil
 	}
@@ -298,7 +300,7 @@ func note(err error) string {
 	return "\n" + err.Error()
 }
 
-func (r *Runner) abortDone(e *entry, gen uint32, rests bool, why string) {
+func (r *Runner) abortDone(e *entry, gen uint32, rests bool, why string, left task.Look) {
 	kind := task.AbortFailed
 	if rests {
 		kind = task.AbortDone
@@ -307,6 +309,7 @@ func (r *Runner) abortDone(e *entry, gen uint32, rests bool, why string) {
 		if t.Phase == task.Cancelled {
 			t.Reason = why
 		}
+		leaves(t, left)
 	})
 }
 
@@ -420,11 +423,16 @@ func (r *Runner) revive(e *entry, b task.Backend, prompt string) (*task.Reply, e
 	run.Task.Gen++
 	r.mu.Unlock()
 	l, err := r.lookNow(b, look)
+	var head string
 	if err == nil && !l.Ended() && l.Live != task.LiveQuiet && l.Live != task.LiveGone {
 		err = &task.Refusal{Reason: "it is at work"}
 	}
 	var session string
 	hung := false
+	if err == nil {
+		head, err = r.prepare(e)
+		run.Prompt = head + run.Prompt
+	}
 	if err == nil {
 		err, hung = r.bounded(r.Times.Start, func(ctx context.Context) (err error) {
 			session, err = b.Start(ctx, run)
@@ -461,6 +469,7 @@ func (r *Runner) revived(e *entry, old uint32, session, prompt string, err error
 		t.Session, t.Prompt = cmp.Or(session, t.Session), prompt
 		t.Text, t.Reason, t.Tool, t.Retry = "", "", "", ""
 		t.Started, t.Active, t.Ended = time.Now(), time.Now(), time.Time{}
+		t.Checkout = t.Checkout.With(func(c *task.Checkout) { c.Fate = "" })
 	})
 	for i := range e.notes {
 		e.notes[i].Gen = e.Gen
