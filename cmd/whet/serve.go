@@ -117,7 +117,7 @@ func stopRunner(c *cobra.Command, dir string) error {
 		return err
 	}
 	for limit := time.Now().Add(10 * time.Second); time.Now().Before(limit); time.Sleep(20 * time.Millisecond) {
-		unlock, err := taskrun.Lock(dir, 0)
+		unlock, err := taskrun.Lock(dir)
 		if err == nil {
 			unlock()
 			_, err := fmt.Fprintf(c.OutOrStdout(), "ended; %d tasks go on when it is started again\n", reply.Open)
@@ -130,7 +130,7 @@ func stopRunner(c *cobra.Command, dir string) error {
 func serveTasks(c *cobra.Command, dir string, onDemand bool) error {
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	unlock, err := taskrun.Lock(dir, 2*time.Second)
+	unlock, err := lockTasks(ctx, dir)
 	if errors.Is(err, taskrun.ErrRunning) && onDemand {
 		return nil // started twice at once: the other one serves
 	}
@@ -181,6 +181,21 @@ func serveTasks(c *cobra.Command, dir string, onDemand bool) error {
 		err = r.Serve(ctx, listener, idle)
 	}
 	return errors.Join(err, r.Close())
+}
+
+// lockTasks takes the state of the tasks for this process, unless a runner that
+// answers has it. What a killed one was just about to start may hold it a moment
+// longer.
+func lockTasks(ctx context.Context, dir string) (unlock func(), err error) {
+	for limit := time.Now().Add(2 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		unlock, err = taskrun.Lock(dir)
+		if !errors.Is(err, taskrun.ErrRunning) || time.Now().After(limit) {
+			return unlock, err
+		}
+		if _, there := (&client.Client{Dir: dir}).Do(ctx, "/hello", task.Request{}); there == nil {
+			return nil, err
+		}
+	}
 }
 
 // lifeLine starts the process that ends what this one's tasks have started, if

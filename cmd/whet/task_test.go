@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -45,7 +46,10 @@ func newStage(t *testing.T, script scriptmodel.Script) *stage {
 	s := &stage{T: t, dir: t.TempDir(), model: model}
 	s.client.Dir = filepath.Join(home, "state", "tasks")
 	s.env = append(os.Environ(), "HOME="+home, "WHET_STATE="+filepath.Join(home, "state"), "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=k", "WHET_AGENT__MODEL=anthropic/m")
-	t.Cleanup(s.kill)
+	t.Cleanup(func() {
+		s.kill()
+		_, _ = s.client.Do(context.Background(), "/stop", task.Request{}) // one that a host has started
+	})
 	return s
 }
 
@@ -65,8 +69,6 @@ func (s *stage) serve() {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	ps, _ := exec.Command("sh", "-c", "ps -ef | grep whet | grep -v grep; cat /proc/locks; ls -i "+s.client.Dir+"; cat "+s.client.Dir+"/serve.log").CombinedOutput()
-	s.Logf("%s", ps)
 	s.kill()
 	s.Fatalf("the runner doesn't answer; it says:\n%s", log.Bytes())
 }
@@ -102,17 +104,6 @@ func TestKilledRunnerLeavesNothing(t *testing.T) {
 		t.Fatalf("only %d processes were started", n)
 	}
 	s.noOrphans()
-}
-
-// finished waits until nothing is open any more.
-func (s *stage) finished() {
-	s.Helper()
-	for limit := time.Now().Add(60 * time.Second); time.Now().Before(limit); time.Sleep(20 * time.Millisecond) {
-		if reply, err := s.ask("/list", task.Request{}); err == nil && reply.Open == 0 {
-			return
-		}
-	}
-	s.Error("tasks are still open")
 }
 
 // noOrphans checks that nothing that the tasks started is still there.

@@ -192,7 +192,7 @@ func (r *Runner) tidy(e *entry) {
 		defer r.trees.Unlock()
 		r.mu.Lock()
 		c := e.Checkout
-		free := !c.Kept() && e.Phase.Closed() && e.Lease == task.NoLease
+		free := !c.Kept() && e.Phase.Closed() && e.Lease != task.Reviving
 		r.mu.Unlock()
 		if !free {
 			return

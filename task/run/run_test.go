@@ -529,27 +529,6 @@ func TestAfter(t *testing.T) {
 	b.refused(task.UnknownTask, "exp-7")(b.r.Launch(task.Request{Caller: me, Worker: "fixer", Text: "x", After: []string{"exp-7"}}))
 }
 
-func TestOverload(t *testing.T) {
-	b := newBench(t, task.Options{})
-	n := 0
-	cooler := make(chan struct{})
-	b.fake.Set(func(task.Run) error {
-		if n++; n == 2 {
-			<-cooler
-		}
-		if n < 3 {
-			return &task.Refusal{Reason: "too many requests", Overload: true}
-		}
-		return nil
-	}, nil, nil)
-	x := b.launch("explorer", "hot")
-	if x.Phase != task.Queued || !strings.Contains(x.Retry, "too many requests") {
-		t.Errorf("%+v", x)
-	}
-	close(cooler)
-	b.untilPhase(x.ID, task.Running)
-}
-
 func TestDeadline(t *testing.T) {
 	b := newBench(t, task.Options{})
 	for _, heeds := range []bool{true, false} {

@@ -24,17 +24,13 @@ import (
 var ErrRunning = errors.New("another whet serve is running for this user")
 
 // Lock takes the state in dir for this process, until unlock is called or the
-// process ends. It tries for as long as wait: a process that a killed runner was
-// just about to start may have the lock a moment longer.
-func Lock(dir string, wait time.Duration) (unlock func(), err error) {
+// process ends.
+func Lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	l := flock.New(filepath.Join(dir, "lock"))
 	ok, err := l.TryLock()
-	for limit := time.Now().Add(wait); err == nil && !ok && time.Now().Before(limit); ok, err = l.TryLock() {
-		time.Sleep(20 * time.Millisecond)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("locking %s: %w", dir, err)
 	}
