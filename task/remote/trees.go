@@ -120,8 +120,9 @@ func get(ctx context.Context, s *stores, name string) (string, error) {
 	return file, nil
 }
 
-// bring fetches what became of a task's files into its repository, as a ref,
-// and says how to look at it. Nothing of the person's files changes.
+// bring fetches what became of a task's files into its repository, as a ref, and
+// from there into its worktree if it has one; else it says how to look at it.
+// Nothing of the person's files changes.
 func (c *conn) bring(ctx context.Context, t *task.Task, at string) (changed []string, hint string, err error) {
 	if !commit.MatchString(at) {
 		return nil, "", fmt.Errorf("%.80q is no commit", at)
@@ -148,6 +149,10 @@ func (c *conn) bring(ctx context.Context, t *task.Task, at string) (changed []st
 			_, err := r.git(ctx, "update-ref", "-d", ref)
 			return nil, "", errors.Join(fmt.Errorf("%s isn't made on top of what was sent", at), err)
 		}
+	}
+	if t.Checkout.Kept() { // the task has a worktree of its own: what is done in it is merged from there
+		_, err := r.git(ctx, "read-tree", "-u", "--reset", ref)
+		return nil, "", err
 	}
 	names, err := own(t.Dir).git(ctx, "diff", "--name-only", "--relative", "-z", ref+"^", ref, "--")
 	if err != nil {

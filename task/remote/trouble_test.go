@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/remote"
 	"github.com/whet-dev/whet/task/remote/natstest"
+	"github.com/whet-dev/whet/task/worktree"
 )
 
 // A desk is a runner's backend with a server, without workers as yet.
@@ -419,5 +421,41 @@ func TestShallowRepository(t *testing.T) {
 	}
 	if got := strings.Fields(git(t, d.dir, "show", "refs/whet/result/"+r.Task.ID+":seen")); len(got) != 4 || got[0] != "2" || got[1] != "1" || got[2] != "??" {
 		t.Errorf("the worker saw %q", got)
+	}
+}
+
+// What is done in a task's own worktree comes back into that, to be merged from
+// there like any other's.
+func TestWorktree(t *testing.T) {
+	d := newDesk(t, scriptmodel.Script{"s": {
+		{Text: "I work.", Calls: []scriptmodel.Call{{Name: "bash", Args: json.RawMessage(`{"command": "echo made > made; rm gone"}`)}}},
+		{Text: "Done."},
+	}})
+	if err := os.WriteFile(filepath.Join(d.dir, "gone"), []byte("here\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	git(t, d.dir, "add", "-A")
+	git(t, d.dir, "commit", "-qm", "first")
+	worker(t, d.server.Options, d.model.URL)
+	g, err := worktree.Find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &task.Checkout{Home: d.dir, Root: d.dir, Dir: filepath.Join(t.TempDir(), "wt")}
+	if c.Base, err = g.Add(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	r := d.task()
+	r.Task.Checkout, r.Task.Dir = c, c.Place()
+	d.start(r)
+	if l := d.until(r, "ended", task.Look.Ended); l.Text != "Done." {
+		t.Errorf("%+v", l)
+	}
+	changed, err := g.Save(t.Context(), c)
+	if err != nil || !slices.Equal(changed, []string{"gone", "made"}) {
+		t.Errorf("changed: %q, %v", changed, err)
+	}
+	if got := git(t, d.dir, "status", "--short"); got != "" {
+		t.Errorf("the person's own files: %s", got)
 	}
 }
