@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/whet-dev/whet/market/plugin"
 )
 
 // A Place is a directory with agents in Markdown files.
@@ -138,6 +140,9 @@ func (r *Role) parse(text string, base []string, looking bool) error {
 		return fmt.Errorf("it doesn't begin with a head between two lines of ---")
 	}
 	var f frontmatter
+	if !plugin.SafeYAML(head) {
+		return fmt.Errorf("its head is too long, or nested too deep, or has aliases")
+	}
 	if err := yaml.Unmarshal([]byte(head), &f); err != nil {
 		return fmt.Errorf("its head can't be read: %s", strings.Split(err.Error(), "\n")[0])
 	}

@@ -35,6 +35,7 @@ func TestClaudePlugin(t *testing.T) {
 				{"matcher":"(?=look)","hooks":[{"type":"command","command":"x"}]},
 				{"hooks":[{"type":"prompt","prompt":"p"},{"type":"command","command":"x","if":"Edit(*.go)"},{"type":"command","command":"echo ${user_config.region}"}]}],
 			"Stop":[{"hooks":[{"type":"command","command":"node","args":["${CLAUDE_PLUGIN_ROOT}/stop.js"],"timeout":5000}]}],
+			"SessionStart":[{"matcher":"startup|resume","hooks":[{"type":"command","command":"y"}]}],
 			"SessionEnd":[{"hooks":[{"type":"command","command":"x"}]}]}}`,
 		".mcp.json", `{"local":{"command":"${CLAUDE_PLUGIN_ROOT}/bin/serve","args":["--root","${CLAUDE_PLUGIN_ROOT}"],"env":{"REGION":"${user_config.region}"}},
 			"hosted":{"type":"http","url":"https://mcp.example/mcp"},
@@ -106,6 +107,7 @@ func TestClaudePlugin(t *testing.T) {
 	wantHooks := []plugin.Hook{
 		{Event: "pre_tool", Matcher: "write|edit|multiedit", Command: "python3 ${PLUGIN_ROOT}/hooks/check.py", Timeout: 10, Dialect: "claude-code"},
 		{Event: "pre_tool", Matcher: "(?i).*(?:Notebook.*).*", Command: "x", Dialect: "claude-code"},
+		{Event: "session_start", Matcher: "startup|resume", Command: "y", Dialect: "claude-code"},
 		{Event: "stop", Command: "node", Args: []string{"${PLUGIN_ROOT}/stop.js"}, Timeout: 600, Dialect: "claude-code"},
 	}
 	if d := cmp.Diff(wantHooks, p.Hooks); d != "" {

@@ -94,7 +94,8 @@ func (b *builder) hook(event string, group, h object, file, dialect string) {
 		}
 		out["args"] = args
 	}
-	if event == "pre_tool" || event == "post_tool" {
+	switch {
+	case event == "pre_tool" || event == "post_tool" || event == "session_start": // how it started
 		matcher, ok := matcherOf(group.str("matcher"))
 		if !ok {
 			drop("its matcher isn't a regular expression that can be used")
@@ -103,8 +104,8 @@ func (b *builder) hook(event string, group, h object, file, dialect string) {
 		if matcher != "" {
 			out["matcher"] = matcher
 		}
-	} else if m := group.str("matcher"); m != "" && m != "*" {
-		b.once("not-applied", file, "matchers of hooks that are for no tool")
+	case group.str("matcher") != "" && group.str("matcher") != "*":
+		b.once("not-applied", file, "matchers of hooks on %s", event)
 	}
 	if n, ok := h["timeout"].(float64); ok && n > 0 {
 		if dialect == "gemini" {

@@ -44,23 +44,35 @@ func Front(text string) (head map[string]any, body string, loose bool) {
 	return head, body, !ok
 }
 
-// parseYAML reads a mapping. Aliases aren't taken: a few lines of them can
-// stand for more than memory holds.
+// SafeYAML reports whether text is YAML that can be read in a time that fits its
+// length: without aliases, a few lines of which can stand for more than memory
+// holds, and without nesting that nobody writes.
+func SafeYAML(text string) bool {
+	switch {
+	case len(text) > maxFront,
+		strings.Count(text, "[")+strings.Count(text, "{") > maxBrackets,
+		strings.Contains(text, strings.Repeat("- ", 16)):
+		return false
+	case !strings.ContainsAny(text, "*&"):
+		return true
+	}
+	for _, tok := range lexer.Tokenize(text) {
+		if tok.Type == token.AliasType || tok.Type == token.AnchorType {
+			return false
+		}
+	}
+	return true
+}
+
+// parseYAML reads a mapping.
 func parseYAML(raw string) (head map[string]any, ok bool) {
 	defer func() {
 		if recover() != nil {
 			head, ok = nil, false
 		}
 	}()
-	if strings.Count(raw, "[")+strings.Count(raw, "{") > maxBrackets || strings.Contains(raw, strings.Repeat("- ", 16)) {
+	if !SafeYAML(raw) {
 		return nil, false
-	}
-	if strings.ContainsAny(raw, "*&") {
-		for _, tok := range lexer.Tokenize(raw) {
-			if tok.Type == token.AliasType || tok.Type == token.AnchorType {
-				return nil, false
-			}
-		}
 	}
 	head = map[string]any{}
 	if err := yaml.Unmarshal([]byte(raw), &head); err != nil {

@@ -237,11 +237,13 @@ func TestFront(t *testing.T) {
 		{"rule in the body", "---\na: b\n---\n\n---\nrest", map[string]any{"a": "b"}, "\n---\nrest", false},
 		{
 			"unquoted colon", "---\nname: reviewer\ndescription: Use this: when asked. Examples: user: \"hi\"\ntools: Read, Grep\n---\nbody",
-			map[string]any{"name": "reviewer", "description": `Use this: when asked. Examples: user: "hi"`, "tools": "Read, Grep"}, "body", true,
+			map[string]any{"name": "reviewer", "description": `Use this: when asked. Examples: user: "hi"`, "tools": "Read, Grep"},
+			"body", true,
 		},
 		{
 			"continued", "---\nname: \"x\"\ndescription: first: line\n  second line\ntools:\n  - Read\n  - 'Grep'\nlong: |\n  text: here\n---\nbody",
-			map[string]any{"name": "x", "description": "first: line\nsecond line", "tools": []any{"Read", "Grep"}, "long": "text: here"}, "body", true,
+			map[string]any{"name": "x", "description": "first: line\nsecond line", "tools": []any{"Read", "Grep"}, "long": "text: here"},
+			"body", true,
 		},
 		{"nesting", "---\na: " + strings.Repeat("[", 301) + "\n---\n", map[string]any{"a": strings.Repeat("[", 301)}, "", true},
 		{"nesting without brackets", "---\n" + strings.Repeat("- ", 5000) + "a\n---\n", map[string]any{}, "", true},

@@ -88,11 +88,11 @@ type Server struct {
 // expanded in Args; to a shell they are variables of the environment.
 type Hook struct {
 	Event   string
-	Matcher string   // regular expression over whole tool names; empty is every one
+	Matcher string   // regular expression over whole tool names, or how a session started; empty is every one
 	Command string   // for a shell, in the project's directory; a program if there are Args
 	Args    []string // nil is a Command for a shell
 	Timeout int      // seconds; 0 is the default
-	Dialect string   // the host whose events and answers it speaks: claude-code, codex or gemini; empty is whet's own
+	Dialect string   // the host whose events and answers it speaks: claude-code, codex, gemini or cursor; empty is whet's own
 }
 
 // A Formatter is one entry of formatters.json, in the shape of the

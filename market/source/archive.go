@@ -24,12 +24,12 @@ func (c *collector) file(name, part string, info *Info) error {
 		return unreadable(name, err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxTotal+1))
+	data, err := io.ReadAll(io.LimitReader(f, c.max.total+1))
 	if err != nil {
 		return unreadable(name, err)
 	}
-	if len(data) > MaxTotal {
-		return refuse("package-too-large", name, "it has more than %d MiB", MaxTotal>>20)
+	if int64(len(data)) > c.max.total {
+		return refuse("package-too-large", name, "it has more than %d bytes", c.max.total)
 	}
 	sum := sha256.Sum256(data)
 	info.Kind, info.Archive = "archive", "sha256:"+hex.EncodeToString(sum[:])
@@ -49,7 +49,11 @@ func (c *collector) file(name, part string, info *Info) error {
 		return c.tar(name, bytes.NewReader(data))
 	case strings.EqualFold(base, "SKILL.md"):
 		base = "SKILL.md"
-	case !strings.EqualFold(path.Ext(base), ".json"):
+	case strings.EqualFold(path.Ext(base), ".json"):
+		if !bytes.Contains(data, []byte(`"schemaVersion"`)) {
+			return refuse("unreadable", name, "it is no package by itself; give the directory that it belongs to")
+		}
+	default:
 		return refuse("unreadable", name, "it is none of what packages come in: a directory, .zip, .mcpb, .tar, .tar.gz, .tgz, .bundle, a SKILL.md or a JSON manifest")
 	}
 	info.Kind, info.Archive = "file", ""
@@ -73,7 +77,7 @@ type capped struct {
 
 func (r *capped) Read(p []byte) (int, error) {
 	if r.left <= 0 {
-		return 0, refuse("package-too-large", r.name, "it unpacks to more than %d MiB", MaxTotal>>20)
+		return 0, refuse("package-too-large", r.name, "it unpacks to far more than a package may have")
 	}
 	n, err := r.r.Read(p[:min(int64(len(p)), r.left)])
 	r.left -= int64(n)
@@ -81,7 +85,7 @@ func (r *capped) Read(p []byte) (int, error) {
 }
 
 func (c *collector) tar(name string, r io.Reader) error {
-	tr := tar.NewReader(bufio.NewReader(&capped{r, maxTarred, name}))
+	tr := tar.NewReader(bufio.NewReader(&capped{r, c.max.packed(), name}))
 	for {
 		h, err := tr.Next()
 		if err == io.EOF {
@@ -126,8 +130,8 @@ func tarMode(h *tar.Header) fs.FileMode {
 
 func (c *collector) zip(name string, data []byte) error {
 	// Parsing costs memory for each entry: they are counted roughly before.
-	if bytes.Count(data, []byte("PK\x01\x02")) > 16*MaxEntries {
-		return refuse("too-many-files", name, "the package has more than %d entries", MaxEntries)
+	if bytes.Count(data, []byte("PK\x01\x02")) > 16*c.max.entries {
+		return refuse("too-many-files", name, "the package has more than %d entries", c.max.entries)
 	}
 	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
@@ -135,8 +139,8 @@ func (c *collector) zip(name string, data []byte) error {
 	}
 	var declared uint64
 	for _, f := range r.File {
-		if declared += f.UncompressedSize64; declared > MaxTotal || f.UncompressedSize64 > MaxTotal {
-			return refuse("package-too-large", name, "it unpacks to more than %d MiB", MaxTotal>>20)
+		if declared += f.UncompressedSize64; declared > uint64(c.max.total) || f.UncompressedSize64 > uint64(c.max.total) {
+			return refuse("package-too-large", name, "it unpacks to more than %d bytes", c.max.total)
 		}
 	}
 	for _, f := range r.File {
@@ -198,8 +202,8 @@ func (c *collector) entry(name string, mode fs.FileMode, target string, size int
 	if as == "" {
 		return refuse("file-as-dir", name, "the package itself is a file")
 	}
-	if size > MaxFile {
-		return refuse("file-too-large", name, "the file has more than %d MiB", MaxFile>>20)
+	if size > c.max.file {
+		return refuse("file-too-large", name, "the file has more than %d bytes", c.max.file)
 	}
 	r, err := open()
 	if err != nil {

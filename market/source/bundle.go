@@ -36,7 +36,7 @@ func (c *collector) bundle(file, part string, data []byte) (commit string, err e
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeoutCause(c.ctx, gitTime, refuse("unreadable", file, "reading it took longer than %s", gitTime))
 	defer cancel()
-	g := git{ctx, path, dir, file}
+	g := git{ctx, path, dir, file, c.max.packed()}
 
 	format := "sha1"
 	if bytes.Contains(data[:min(len(data), 256)], []byte("\n@object-format=sha256\n")) {
@@ -153,10 +153,10 @@ func (c *collector) gitTree(g git, commit, sub string) error {
 		if b.size, err = strconv.ParseInt(field[3], 10, 64); err != nil {
 			return refuse("unreadable", as, "git doesn't say how large it is")
 		}
-		if total += b.size; b.size > MaxFile {
-			return refuse("file-too-large", as, "the file has more than %d MiB", MaxFile>>20)
-		} else if total > MaxTotal {
-			return refuse("package-too-large", as, "the files have more than %d MiB", MaxTotal>>20)
+		if total += b.size; b.size > c.max.file {
+			return refuse("file-too-large", as, "the file has more than %d bytes", c.max.file)
+		} else if total > c.max.total {
+			return refuse("package-too-large", as, "the files have more than %d bytes", c.max.total)
 		}
 		blobs = append(blobs, b)
 		fmt.Fprintln(&ids, field[2])
@@ -191,12 +191,13 @@ type git struct {
 	path string
 	dir  string
 	file string // the bundle, for errors
+	max  int64  // bytes that it may print
 }
 
 // run returns what git printed. Nothing of the person's configuration and of
 // the environment has an influence.
 func (g git) run(stdin *bytes.Buffer, args ...string) ([]byte, error) {
-	out := &limited{left: maxTarred}
+	out := &limited{left: g.max}
 	cmd := proc.Command{
 		Path: g.path,
 		Args: append([]string{
@@ -215,7 +216,7 @@ func (g git) run(stdin *bytes.Buffer, args ...string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case out.left < 0:
-		return nil, refuse("package-too-large", g.file, "it holds more than %d MiB", MaxTotal>>20)
+		return nil, refuse("package-too-large", g.file, "it holds far more than a package may have")
 	case res.Code != 0:
 		return nil, refuse("unreadable", g.file, "git %s: %s", args[0], firstLine(res.Output))
 	}

@@ -204,14 +204,14 @@ func TestHostileBundles(t *testing.T) {
 		}, "reserved-name"},
 		{"large file", func(t *testing.T) string {
 			r := newRepo(t)
-			r.commit([]entry{{name: "f", body: strings.Repeat("\x00", source.MaxFile+1)}})
+			r.commit([]entry{{name: "f", body: strings.Repeat("\x00", source.SmallFile+1)}})
 			return r.bundle("main")
 		}, "file-too-large"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file := tt.make(t)
 			nothingLeft(t)
-			got, _, err := source.Read(t.Context(), file)
+			got, _, err := source.ReadSmall(t.Context(), file)
 			var e *source.Error
 			if !errors.As(err, &e) || e.Code != tt.code || got != nil {
 				t.Errorf("%v, want %s", err, tt.code)

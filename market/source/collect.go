@@ -19,6 +19,7 @@ import (
 // that isn't right.
 type collector struct {
 	ctx     context.Context
+	max     limits
 	entries int
 	total   int64
 	files   []tree.File
@@ -33,10 +34,6 @@ type seen struct {
 	dir  bool
 }
 
-func newCollector(ctx context.Context) *collector {
-	return &collector{ctx: ctx, links: map[string]string{}, seen: map[string]seen{}}
-}
-
 func (c *collector) note(code, file, format string, args ...any) {
 	c.notes = append(c.notes, plugin.Note{Code: code, File: file, Text: fmt.Sprintf(format, args...)})
 }
@@ -46,8 +43,8 @@ func (c *collector) count(name string) error {
 	if err := c.ctx.Err(); err != nil {
 		return context.Cause(c.ctx)
 	}
-	if c.entries++; c.entries > MaxEntries {
-		return refuse("too-many-files", name, "the package has more than %d entries; is this its own directory?", MaxEntries)
+	if c.entries++; c.entries > c.max.entries {
+		return refuse("too-many-files", name, "the package has more than %d entries; is this its own directory?", c.max.entries)
 	}
 	return nil
 }
@@ -83,7 +80,7 @@ func (c *collector) add(name string, mode fs.FileMode, r io.Reader) error {
 	if err := c.claim(name); err != nil {
 		return err
 	}
-	data, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(r, c.max.file+1))
 	if err != nil {
 		if e := (*Error)(nil); errors.As(err, &e) {
 			return err
@@ -102,11 +99,11 @@ func (c *collector) add(name string, mode fs.FileMode, r io.Reader) error {
 
 // grow counts the bytes of a file.
 func (c *collector) grow(name string, n int64) error {
-	if n > MaxFile {
-		return refuse("file-too-large", name, "the file has more than %d MiB", MaxFile>>20)
+	if n > c.max.file {
+		return refuse("file-too-large", name, "the file has more than %d bytes", c.max.file)
 	}
-	if c.total += n; c.total > MaxTotal {
-		return refuse("package-too-large", name, "the files have more than %d MiB", MaxTotal>>20)
+	if c.total += n; c.total > c.max.total {
+		return refuse("package-too-large", name, "the files have more than %d bytes", c.max.total)
 	}
 	return nil
 }

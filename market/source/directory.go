@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
 	"strings"
 )
 
@@ -71,8 +70,8 @@ func (c *collector) found(root *os.Root, name string, d fs.DirEntry) error {
 		return unreadable(name, err)
 	case !st.Mode().IsRegular():
 		return refuse("not-regular", name, "it is a %s; a package has only files, directories and links", kind(st.Mode()))
-	case st.Size() > MaxFile:
-		return refuse("file-too-large", path.Clean(name), "the file has more than %d MiB", MaxFile>>20)
+	case st.Size() > c.max.file:
+		return refuse("file-too-large", name, "the file has more than %d bytes", c.max.file)
 	}
 	return c.add(name, st.Mode(), f)
 }

@@ -79,7 +79,10 @@ func makeZip(t testing.TB, w io.Writer, entries []entry) {
 	t.Helper()
 	zw := zip.NewWriter(w)
 	for _, e := range entries {
-		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, NonUTF8: false}
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
+		if e.body == "" && e.size == 0 {
+			h.Method = zip.Store
+		}
 		mode := e.mode
 		if mode.Perm() == 0 {
 			mode |= 0o644
@@ -188,16 +191,16 @@ var hostile = []struct {
 	{"repository by its short name", []entry{ok, {name: "git~1/config", body: "x"}}, "dot-git", ""},
 	{"repository with a dot", []entry{ok, {name: ".git./config", body: "x"}}, "dot-git", ""},
 
-	{"many files", many(source.MaxEntries + 1), "too-many-files", ""},
+	{"many files", many(source.SmallEntries + 1), "too-many-files", ""},
 	{"many directories", func() (list []entry) {
-		for i := range source.MaxEntries + 1 {
+		for i := range source.SmallEntries + 1 {
 			list = append(list, entry{name: fmt.Sprintf("d%d/", i), mode: fs.ModeDir | 0o755})
 		}
 		return list
 	}(), "too-many-files", ""},
-	{"large file", big(1, source.MaxFile+1), "file-too-large", ""},
-	{"large package", big(5, source.MaxFile), "package-too-large", ""},
-	{"copies of a large file", append(big(1, source.MaxFile), []entry{
+	{"large file", big(1, source.SmallFile+1), "file-too-large", ""},
+	{"large package", big(5, source.SmallFile), "package-too-large", ""},
+	{"copies of a large file", append(big(1, source.SmallFile), []entry{
 		{name: "l1", link: "f0"}, {name: "l2", link: "f0"}, {name: "l3", link: "f0"}, {name: "l4", link: "f0"},
 	}...), "package-too-large", ""},
 	{"nothing", []entry{{name: "d/", mode: fs.ModeDir | 0o755}}, "empty", ""},
@@ -224,7 +227,7 @@ func TestHostileArchives(t *testing.T) {
 					z.Close()
 				}
 				code := tt.code
-				if form == "tar" && b.Len() > source.MaxTotal {
+				if form == "tar" && b.Len() > source.SmallTotal {
 					code = "package-too-large" // the archive itself is
 				}
 				refused(t, b.Bytes(), "x."+form, code)
@@ -241,7 +244,7 @@ func refused(t *testing.T, data []byte, name, code string) {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := source.Read(t.Context(), file)
+	got, _, err := source.ReadSmall(t.Context(), file)
 	var e *source.Error
 	if !errors.As(err, &e) || e.Code != code {
 		t.Fatalf("%v, want %s", err, code)
@@ -303,29 +306,26 @@ func TestDamagedArchives(t *testing.T) {
 	}
 }
 
-// A small archive that unpacks to far more than a package may have.
+// A small archive that unpacks to far more than a package may have, also where
+// nothing of it is kept.
 func TestBombs(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	tw := tar.NewWriter(z)
-	// What isn't read costs time too: a file of another kind with a size.
-	if err := tw.WriteHeader(&tar.Header{Name: "pax", Typeflag: tar.TypeReg, Mode: 0o644, Size: 100 << 20}); err != nil {
+	if err := tw.WriteHeader(&tar.Header{Name: "f", Typeflag: tar.TypeReg, Mode: 0o644, Size: 300 << 20}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.Copy(tw, io.LimitReader(zeros{}, 300<<20)); err != nil {
-		t.Fatal(err)
+	if err := tw.Flush(); err == nil {
+		t.Fatal("the file is whole")
 	}
-	tw.Close()
 	z.Close()
 	refused(t, b.Bytes(), "bomb.tgz", "file-too-large")
 
 	b.Reset()
-	z = gzip.NewWriter(&b)
-	if _, err := io.Copy(z, io.LimitReader(zeros{}, 300<<20)); err != nil {
-		t.Fatal(err)
-	}
+	z, _ = gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	makeTar(t, z, prefixed("__MACOSX/", big(6, source.SmallFile)))
 	z.Close()
-	refused(t, b.Bytes(), "zeros.tar.gz", "empty") // a tar that ends where it begins
+	refused(t, b.Bytes(), "skipped.tgz", "package-too-large")
 }
 
 func TestHostileDirectories(t *testing.T) {
@@ -341,7 +341,7 @@ func TestHostileDirectories(t *testing.T) {
 		{"link up", func(dir string) error { return os.Symlink("../..", filepath.Join(dir, "l")) }, "link-escapes"},
 		{"named pipe", func(dir string) error { return mkfifo(filepath.Join(dir, "p")) }, "not-regular"},
 		{"large file", func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, "f"), make([]byte, source.MaxFile+1), 0o600)
+			return os.WriteFile(filepath.Join(dir, "f"), make([]byte, source.SmallFile+1), 0o600)
 		}, "file-too-large"},
 		{"case", func(dir string) error {
 			return errors.Join(os.WriteFile(filepath.Join(dir, "a"), nil, 0o600), os.WriteFile(filepath.Join(dir, "A"), nil, 0o600))
@@ -360,7 +360,7 @@ func TestHostileDirectories(t *testing.T) {
 					t.Skip("the file system takes both for one")
 				}
 			}
-			_, _, err := source.Read(t.Context(), dir)
+			_, _, err := source.ReadSmall(t.Context(), dir)
 			var e *source.Error
 			if !errors.As(err, &e) || e.Code != tt.code {
 				t.Fatalf("%v, want %s", err, tt.code)

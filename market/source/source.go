@@ -17,15 +17,23 @@ import (
 )
 
 // Limits of a package. Most plugins have some dozens of files and less than a
-// megabyte; the largest that was met in the wild has 5400 and 30 MB.
+// megabyte; the largest that was met in the wild has 5400 and 45 MB.
 const (
-	MaxEntries = 4096                       // files, directories and links
-	MaxFile    = 16 << 20                   // bytes of one file
-	MaxTotal   = 64 << 20                   // bytes of all files, and of an archive
-	maxDepth   = 16                         // directories above a file
-	maxName    = 240                        // bytes of a path
-	maxTarred  = MaxTotal + MaxEntries*2048 // an unpacked tar: files with their headers
+	MaxEntries = 8192     // files, directories and links
+	MaxFile    = 16 << 20 // bytes of one file
+	MaxTotal   = 64 << 20 // bytes of all files, and of an archive
+	maxDepth   = 16       // directories above a file
+	maxName    = 240      // bytes of a path
 )
+
+// limits are what a package may have; tests have smaller ones.
+type limits struct {
+	entries     int
+	file, total int64
+}
+
+// packed is what files may have with all that an archive has around them.
+func (l limits) packed() int64 { return l.total + int64(l.entries)*2048 }
 
 // Info is where a tree came from.
 type Info struct {
@@ -64,6 +72,10 @@ func refuse(code, path, format string, args ...any) error {
 // ref and a directory in it: x.bundle#v1:plugins/y. An error is an [*Error], or
 // ctx's own.
 func Read(ctx context.Context, path string) (tree.Tree, Info, error) {
+	return read(ctx, path, limits{MaxEntries, MaxFile, MaxTotal})
+}
+
+func read(ctx context.Context, path string, l limits) (tree.Tree, Info, error) {
 	file, part, err := locate(path)
 	if err != nil {
 		return nil, Info{}, err
@@ -73,7 +85,7 @@ func Read(ctx context.Context, path string) (tree.Tree, Info, error) {
 		return nil, Info{}, unreadable(file, err)
 	}
 	info := Info{Path: file, Name: nameOf(file)}
-	c := newCollector(ctx)
+	c := &collector{ctx: ctx, max: l, links: map[string]string{}, seen: map[string]seen{}}
 	switch {
 	case st.IsDir():
 		info.Kind = "directory"

@@ -184,12 +184,17 @@ func TestNotes(t *testing.T) {
 
 func TestSingleFiles(t *testing.T) {
 	dir := t.TempDir()
-	writeDir(t, dir, []entry{{name: "Review/SKILL.md", body: "s"}, {name: "Review/other", body: "o"}, {name: "acme.json", body: "{}"}})
+	writeDir(t, dir, []entry{{name: "Review/SKILL.md", body: "s"}, {name: "Review/other", body: "o"}, {name: "acme.json", body: `{"schemaVersion":1}`}, {name: "plugin.json", body: "{}"}})
 	for path, want := range map[string]string{"Review/SKILL.md": "Review", "acme.json": "acme"} {
 		got, info, err := source.Read(t.Context(), filepath.Join(dir, filepath.FromSlash(path)))
 		if err != nil || len(got) != 1 || got[0].Name != filepath.Base(path) || info.Kind != "file" || info.Name != want {
 			t.Errorf("%s: %v %+v %v", path, names(got), info, err)
 		}
+	}
+	// A manifest isn't the package.
+	_, _, err := source.Read(t.Context(), filepath.Join(dir, "plugin.json"))
+	if e := (*source.Error)(nil); !errors.As(err, &e) || e.Code != "unreadable" || !strings.Contains(e.Text, "the directory that it belongs to") {
+		t.Error(err)
 	}
 }
 
@@ -248,6 +253,21 @@ func TestSplit(t *testing.T) {
 		if file != want[0] || plugin != want[1] {
 			t.Errorf("%q: %q %q", path, file, plugin)
 		}
+	}
+}
+
+// The limits that people meet.
+func TestLimits(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.zip")
+	for n, code := range map[int]string{source.MaxEntries: "", source.MaxEntries + 1: "too-many-files"} {
+		writeFile(t, file, func(b *bytes.Buffer) { makeZip(t, b, many(n)) })
+		_, _, err := source.Read(t.Context(), file)
+		if e := (*source.Error)(nil); (err == nil) != (code == "") || errors.As(err, &e) && e.Code != code {
+			t.Errorf("%d entries: %v", n, err)
+		}
+	}
+	if source.MaxEntries != 8192 || source.MaxFile != 16<<20 || source.MaxTotal != 64<<20 {
+		t.Error("docs/marketplace-formats.md has other limits")
 	}
 }
 
