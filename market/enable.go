@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/whet-dev/whet/internal/jsonc"
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/market/store"
 )
 
@@ -134,6 +135,9 @@ func (a activation) outranks(file scopeFile, than layer) bool {
 	return false
 }
 
+// maxConfig is more than any configuration has, in bytes.
+const maxConfig = 1 << 20
+
 func readConfig(file scopeFile) ([]byte, error) {
 	root, err := os.OpenRoot(file.dir)
 	if os.IsNotExist(err) {
@@ -143,7 +147,7 @@ func readConfig(file scopeFile) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	b, err := root.ReadFile(file.name)
+	b, err := plainfile.ReadIn(root, file.name, maxConfig)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}

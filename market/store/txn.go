@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/whet-dev/whet/internal/atomicfile"
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // An Edit replaces a configuration file together with the store's own change:
@@ -111,6 +112,9 @@ func (e Edit) check(want []byte) error {
 	return nil
 }
 
+// maxEdited bounds a configuration file, in bytes.
+const maxEdited = 1 << 20
+
 // read returns what the file holds, nil if there is none.
 func (e Edit) read() ([]byte, error) {
 	root, err := os.OpenRoot(e.Dir)
@@ -121,7 +125,7 @@ func (e Edit) read() ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	b, err := root.ReadFile(e.Name)
+	b, err := plainfile.ReadIn(root, e.Name, maxEdited)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

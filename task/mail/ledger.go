@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/task"
 )
@@ -168,7 +169,7 @@ func sum(path string) string {
 	if info.Size() > maxSum {
 		return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 	}
-	b, err := os.ReadFile(path)
+	b, err := plainfile.Read(path, maxSum)
 	if err != nil {
 		return ""
 	}
