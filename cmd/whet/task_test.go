@@ -22,6 +22,7 @@ import (
 	"github.com/whet-dev/whet/internal/scriptmodel"
 	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/client"
+	taskrun "github.com/whet-dev/whet/task/run"
 )
 
 // A stage is a task runner, a real process that the test may kill, with the
@@ -48,7 +49,14 @@ func newStage(t *testing.T, script scriptmodel.Script) *stage {
 	s.env = append(os.Environ(), "HOME="+home, "WHET_STATE="+filepath.Join(home, "state"), "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=k", "WHET_AGENT__MODEL=anthropic/m")
 	t.Cleanup(func() {
 		s.kill()
-		_, _ = s.client.Do(context.Background(), "/stop", task.Request{}) // one that a host has started
+		// One that a host has started ends too, before its directory goes.
+		_, err := s.client.Do(context.Background(), "/stop", task.Request{})
+		for limit := time.Now().Add(10 * time.Second); err == nil && time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
+			if unlock, busy := taskrun.Lock(s.client.Dir); busy == nil {
+				unlock()
+				return
+			}
+		}
 	})
 	return s
 }
