@@ -148,14 +148,17 @@ func (k *Kit) run(ctx context.Context, t Tool, c *Call) (r *Result) {
 	}()
 	r, err := t.Run(ctx, c)
 	if err != nil {
-		return &Result{Text: shortened(err.Error()), Failed: true}
+		r = &Result{Text: err.Error(), Failed: true}
+	}
+	if r.Failed {
+		r.Text = shortened(r.Text)
 	}
 	return r
 }
 
-// maxError is how much of an error a model is told, in bytes: some repeat what
-// it sent, or what a program printed.
-const maxError = 16 << 10
+// maxError is how much a model is told of what went wrong, in bytes: some errors
+// repeat what it sent, or what a program printed.
+const maxError = 48 << 10
 
 // shortened takes from the middle of a text what makes it longer than maxError.
 func shortened(s string) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -108,9 +109,16 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
+// maxText is how long an error is, in bytes: some name what the model sent.
+const maxText = 4 << 10
+
 // Errorf returns an [*Error].
 func Errorf(code Code, format string, a ...any) *Error {
-	return &Error{code, fmt.Sprintf(format, a...)}
+	text := fmt.Sprintf(format, a...)
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + " ..."
+	}
+	return &Error{code, text}
 }
 
 // A Mail is what a hook reads of its session's tasks without asking the runner:

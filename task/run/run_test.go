@@ -581,3 +581,15 @@ func TestBadRequests(t *testing.T) {
 	}
 	b.refused(task.BadRequest, "prompt is empty")(b.r.Revive(ask("fix-1")))
 }
+
+// A model that sends a huge name doesn't get it back.
+func TestErrorsAreShort(t *testing.T) {
+	b := newBench(t, task.Options{})
+	_, err := b.r.Status(task.Request{Caller: me, ID: strings.Repeat("x", 1<<20)})
+	if err == nil || len(err.Error()) > 5000 {
+		t.Errorf("%.200v", err)
+	}
+	if got := task.Errorf(task.BadRequest, "no %s", strings.Repeat("é", 1<<20)).Error(); len(got) > 5000 || !strings.HasPrefix(got, "no é") {
+		t.Errorf("%d bytes: %.100q", len(got), got)
+	}
+}
