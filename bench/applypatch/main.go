@@ -15,24 +15,17 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/whet-dev/whet/applypatch"
+	"github.com/whet-dev/whet/bench/appliers"
 	"github.com/whet-dev/whet/internal/measure"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/applypatch:", err)
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("applypatch", run) }
 
 const rounds = 9
 
@@ -52,12 +45,12 @@ func run(ctx context.Context, w io.Writer) error {
 	if c, err := newCodex(ctx, dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
-		cs = append(cs, contender{"Codex 0.171.0", c})
+		cs = append(cs, contender{appliers.CodexName, c})
 	}
 	if s, err := newSlim(ctx, dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
-		cs = append(cs, contender{"slim 2.2.24", s})
+		cs = append(cs, contender{appliers.SlimName, s})
 	}
 	fmt.Fprintf(w, "%s\n\n%d rounds in turns; median of each, and how many times whet's it is. (no) marks a patch that was refused.\n\n", measure.Machine(), rounds)
 	fmt.Fprint(w, "| 200,000 lines |")
@@ -217,11 +210,7 @@ func applyWhet(ctx context.Context, dir, patch string) (time.Duration, bool, err
 
 // newCodex runs the real binary; a patch of a tiny file tells what its start costs.
 func newCodex(ctx context.Context, dir string) (func(dir, patch string) (time.Duration, bool, error), error) {
-	bins, _ := filepath.Glob(".peers/node_modules/@openai/codex-*/vendor/*/bin/codex")
-	if len(bins) == 0 {
-		return nil, errors.New("@openai/codex is not installed; run scripts/peers")
-	}
-	bin, err := filepath.Abs(bins[0])
+	bin, err := appliers.Codex()
 	if err != nil {
 		return nil, err
 	}
@@ -247,23 +236,11 @@ var slimDriver []byte
 
 // newSlim keeps one node process, which times itself.
 func newSlim(ctx context.Context, dir string) (func(dir, patch string) (time.Duration, bool, error), error) {
-	modules, err := filepath.Abs(".peers/node_modules")
-	if err != nil {
-		return nil, err
-	}
-	bundle, err := os.ReadFile(filepath.Join(modules, "oh-my-opencode-slim", "dist", "index.js"))
-	if err != nil {
-		return nil, errors.New("oh-my-opencode-slim is not installed; run scripts/peers")
-	}
 	home := filepath.Join(dir, "slim")
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.Symlink(modules, filepath.Join(home, "node_modules")); err != nil {
-		return nil, err
-	}
-	bundle = append(bundle, "\nexport { parsePatchStrict, resolveUpdateChunksFromText, applyHits, APPLY_PATCH_RESCUE_OPTIONS };\n"...)
-	if err := errors.Join(os.WriteFile(filepath.Join(home, "slim-bundle.mjs"), bundle, 0o600), os.WriteFile(filepath.Join(home, "slim.mjs"), slimDriver, 0o600)); err != nil {
+	if err := appliers.Slim(home, slimDriver); err != nil {
 		return nil, err
 	}
 	c := exec.CommandContext(ctx, "node", "slim.mjs")

@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,12 +21,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/search:", err)
-		os.Exit(1)
-	}
+	measure.Main("search", func(ctx context.Context, w io.Writer) error { return run(ctx, w, os.Args[1:]) })
 }
 
 const rounds = 7
@@ -42,9 +36,9 @@ func run(ctx context.Context, w io.Writer, dirs []string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	whet := filepath.Join(scratch, "whet")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", whet, "./cmd/whet").CombinedOutput(); err != nil {
-		return fmt.Errorf("building whet: %w: %s", err, out)
+	whet, err := measure.BuildWhet(ctx, scratch)
+	if err != nil {
+		return err
 	}
 	b := &bench{ctx: ctx, w: w, rg: rg, whet: whet, home: scratch}
 	fmt.Fprintf(w, "%s\n\n", measure.Machine())

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"time"
@@ -24,14 +23,7 @@ import (
 	"github.com/whet-dev/whet/task/store"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := bench(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/task:", err)
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("task", bench) }
 
 const (
 	atOnce = 1000
