@@ -190,6 +190,8 @@ func wrongCommand(line string) string {
 	line, _, _ = strings.Cut(line, `"`)
 	line, _, _ = strings.Cut(line, "   ") // what follows says what it does
 	c := root()
+	c.InitDefaultHelpCmd()
+	c.InitDefaultCompletionCmd()
 	for _, w := range strings.Fields(line) {
 		w = strings.Trim(w, "[],.:)")
 		if c.HasAvailableSubCommands() && !strings.HasPrefix(w, "-") {
@@ -197,12 +199,11 @@ func wrongCommand(line string) string {
 				return ""
 			}
 			i := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == w })
-			if i < 0 && w != "help" && w != "completion" {
+			if i < 0 {
 				return "no such command: " + w
-			} else if i >= 0 {
-				c = c.Commands()[i]
-				c.InitDefaultHelpFlag()
 			}
+			c = c.Commands()[i]
+			c.InitDefaultHelpFlag()
 			continue
 		}
 		if m := flag.FindStringSubmatch(w); m != nil && c.Flag(strings.TrimLeft(m[1], "-")) == nil &&
