@@ -207,7 +207,7 @@ func (b *board) draw() {
 		width, height = 80, 24
 	}
 	var text strings.Builder
-	foot := "↑↓ choose  Enter look  m message  c cancel  r revive  q end"
+	foot := "q end  ↑↓ choose  Enter look  m message  c cancel  r revive" // a narrow terminal shows its beginning
 	if len(b.tasks) > 0 && b.whole {
 		t := b.tasks[b.at()]
 		fmt.Fprintf(&text, "%s %s: %s\n%s · %s · %s\n\n", mark(t), t.Alias, short(t.Title, 200), short(t.Condition(time.Now()), 80), short(t.Agent, 40), t.Usage)
@@ -218,7 +218,7 @@ func (b *board) draw() {
 				text.WriteString(heading(part.title, part.body))
 			}
 		}
-		foot = "Esc back  m message  c cancel  r revive  q end    whet task log " + t.Alias + " --follow"
+		foot = "q end  Esc back  m message  c cancel  r revive    whet task log " + t.Alias + " --follow"
 	} else {
 		_ = printBoard(&text, b.tasks, b.open, b.at(), width) // to memory
 	}

@@ -112,7 +112,7 @@ func change(c *cobra.Command, w install.Wish, names []string, yes bool) error {
 			fmt.Fprintln(c.ErrOrStderr(), "whet: nothing was written; --yes writes without a question")
 			return exit(exitFailed)
 		}
-		fmt.Fprintf(out, "Write %s? [y]es, [n]o: ", files(len(changes)))
+		fmt.Fprintf(out, "Write %s? [y]es, [n]o: ", count(len(changes), "file"))
 		answer, err := (&asker{in: c.InOrStdin()}).line(c.Context())
 		if err != nil {
 			return err
@@ -125,7 +125,7 @@ func change(c *cobra.Command, w install.Wish, names []string, yes bool) error {
 	if err := m.Apply(changes, w); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Wrote %s: whet is %s %s.\n", files(len(changes)), inOrOut(w.Remove), titles(w.Hosts))
+	fmt.Fprintf(out, "Wrote %s: whet is %s %s.\n", count(len(changes), "file"), inOrOut(w.Remove), titles(w.Hosts))
 	if w.Remove {
 		return nil
 	}
@@ -193,11 +193,12 @@ func titles(hosts []install.Host) string {
 	return strings.Join(out, ", ")
 }
 
-func files(n int) string {
+// count is a number of things that make their plural with an s.
+func count(n int, thing string) string {
 	if n == 1 {
-		return "1 file"
+		return "1 " + thing
 	}
-	return fmt.Sprintf("%d files", n)
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // machine describes where whet runs.

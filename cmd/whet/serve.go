@@ -120,7 +120,11 @@ func stopRunner(c *cobra.Command, dir string) error {
 		unlock, err := taskrun.Lock(dir)
 		if err == nil {
 			unlock()
-			_, err := fmt.Fprintf(c.OutOrStdout(), "ended; %d tasks go on when it is started again\n", reply.Open)
+			what := "no task was at work"
+			if reply.Open > 0 {
+				what = fmt.Sprintf("%d of its tasks go on when it is started again", reply.Open)
+			}
+			_, err := fmt.Fprintf(c.OutOrStdout(), "ended; %s\n", what)
 			return err
 		}
 	}

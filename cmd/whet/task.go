@@ -269,7 +269,7 @@ func taskGC() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "forgot %d tasks\n", reply.Open)
+		_, err = fmt.Fprintf(c.OutOrStdout(), "forgot %s\n", count(reply.Open, "task"))
 		return err
 	}
 	return c

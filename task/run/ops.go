@@ -471,6 +471,9 @@ func (r *Runner) revive(e *entry, b task.Backend, prompt string) (*task.Reply, e
 	var head string
 	if err == nil && !l.Ended() && l.Live != task.LiveQuiet && l.Live != task.LiveGone {
 		err = &task.Refusal{Reason: "it is at work"}
+		if l.Live == task.LiveParked { // most likely its start was refused
+			err = &task.Refusal{Reason: "it never got to an end that it could go on from; launch a new task"}
+		}
 	}
 	var session string
 	hung := false
