@@ -59,6 +59,20 @@ func (l *life) greetRPC(c *conn) {
 	l.must(c, "rpc", "initialize", params, ch)
 }
 
+// warm fills the caches, which have room for fifty megabytes of pages, so that
+// growth from then on is something else.
+func (l *life) warm(mcp, rpc *conn) {
+	for i := range 40 {
+		args := fmt.Sprintf(`{"url":%q}`, fmt.Sprintf("%s/attr?warm=%d", l.site.url, i))
+		params := fmt.Appendf(nil, `{"name":"webfetch","arguments":%s}`, args)
+		_, ch := mcp.ask("tools/call", params)
+		l.must(mcp, "warm", "webfetch", params, ch)
+		params = fmt.Appendf(nil, `{"callID":"w","tool":"webfetch","args":%s,"sessionID":"w"}`, args)
+		_, ch = rpc.ask("tool.exec", params)
+		l.must(rpc, "warm", "webfetch", params, ch)
+	}
+}
+
 // toolCall makes the parameters of a call over MCP.
 func (l *life) toolCall(g *gen) (name string, params json.RawMessage) {
 	t := l.tools[g.IntN(len(l.tools))]

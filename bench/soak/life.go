@@ -88,6 +88,9 @@ func (l *life) live(ctx context.Context) (*summary, error) {
 	l.watch = &watch{l: l, began: began, of: steady}
 	l.greetMCP(served)
 	l.greetRPC(plugin)
+	if l.long >= judged {
+		l.warm(served, plugin)
+	}
 
 	ctx, stop := context.WithTimeout(ctx, l.long)
 	defer stop()
