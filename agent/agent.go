@@ -26,6 +26,7 @@ type Options struct {
 	Session  whet.Session
 	Role     Role      // zero means the orchestrator's
 	Disabled []string  // names of tools that the agent must not have either
+	Also     string    // what the model is told beside the role's prompt; the same all through a session
 	History  []Message // of an earlier run that this one goes on from
 	Prompt   string
 	// MaxSteps bounds the turns of the model; 0 means 50.
@@ -139,7 +140,7 @@ func (r *run) inbox(ctx context.Context, idle bool) bool {
 func (r *run) turn(ctx context.Context) (Message, error) {
 	r.out.Steps++
 	req := Request{
-		System:   systemPrompt(r.Role, r.Session),
+		System:   systemPrompt(r.Role, r.Session, r.Also),
 		Messages: r.out.Messages,
 		Tools:    r.kit.Tools,
 	}

@@ -46,7 +46,7 @@ func runBash(ctx context.Context, c *whet.Call, in bashInput) (bashOutcome, erro
 	if strings.TrimSpace(in.Command) == "" {
 		return bashOutcome{}, errors.New("the command is empty")
 	}
-	sh, err := shell()
+	sh, err := Shell()
 	if err != nil {
 		return bashOutcome{}, err
 	}
@@ -93,8 +93,8 @@ func bashResult(r proc.Result, limit time.Duration) bashOutcome {
 	return o
 }
 
-// shell finds bash, or the plain shell where there is none.
-func shell() (string, error) {
+// Shell finds bash, or the plain shell where there is none.
+func Shell() (string, error) {
 	for _, name := range []string{"bash", "sh"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/whet-dev/whet/internal/plainfile"
+	"github.com/whet-dev/whet/market/plugin"
 )
 
 // A Place is a directory with agents in Markdown files.
@@ -100,7 +101,18 @@ func readRole(root *os.Root, file string, looking bool) (r Role, err error) {
 	if _, err := FindRole(r.Name); err == nil {
 		return r, fmt.Errorf("whet has an agent called %q; take another name", r.Name)
 	}
-	return r, r.parse(string(b), looking)
+	return r, r.parse(string(b), looks, looking)
+}
+
+// Parse reads the text of an agent's file by [Custom]'s rules. base are the
+// tools of an agent whose head says nothing of tools; nil stands for those that
+// only look.
+func Parse(name, text string, base []string) (Role, error) {
+	r := Role{Name: name}
+	if base == nil {
+		base = looks
+	}
+	return r, r.parse(text, base, false)
 }
 
 // A frontmatter is the head of an agent's file, in any of three dialects:
@@ -118,7 +130,7 @@ type frontmatter struct {
 }
 
 // parse reads an agent's file.
-func (r *Role) parse(text string, looking bool) error {
+func (r *Role) parse(text string, base []string, looking bool) error {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
 	rest, ok := strings.CutPrefix(text, "---\n")
 	head, body, closed := strings.Cut("\n"+rest, "\n---")
@@ -126,6 +138,9 @@ func (r *Role) parse(text string, looking bool) error {
 		return fmt.Errorf("it doesn't begin with a head between two lines of ---")
 	}
 	var f frontmatter
+	if !plugin.SafeYAML(head) {
+		return fmt.Errorf("its head is too long, or nested too deep, or has aliases")
+	}
 	if err := yaml.Unmarshal([]byte(head), &f); err != nil {
 		return fmt.Errorf("its head can't be read: %s", strings.Split(err.Error(), "\n")[0])
 	}
@@ -140,7 +155,7 @@ func (r *Role) parse(text string, looking bool) error {
 	case f.Mode == "primary":
 		return fmt.Errorf("it is a primary agent, and tasks are given to specialists; set mode: subagent or all")
 	}
-	tools, err := f.allowed()
+	tools, err := f.allowed(base)
 	if err != nil {
 		return err
 	}
@@ -175,8 +190,8 @@ var toolNames = map[string][]string{
 var without = []string{"websearch", "todowrite", "todoread", "task", "agent", "notebookedit", "lsp", "skill", "question", "killshell", "bashoutput", "taskoutput"}
 
 // allowed returns the tools that the head allows. One that says nothing gets
-// those that only look.
-func (f frontmatter) allowed() ([]string, error) {
+// those of base.
+func (f frontmatter) allowed(base []string) ([]string, error) {
 	set := map[string]bool{}
 	change := func(name string, on bool) error {
 		plain, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(name)), "(") // Bash(git diff:*)
@@ -201,7 +216,7 @@ func (f frontmatter) allowed() ([]string, error) {
 		return nil
 	}
 	if f.Tools == nil {
-		for _, n := range looks {
+		for _, n := range base {
 			set[n] = true
 		}
 	}

@@ -45,6 +45,8 @@ func TestCustomAgents(t *testing.T) {
 		{name: "no head", file: "x.md", text: "Just text.", problem: "doesn't begin with a head"},
 		{name: "head never ends", file: "x.md", text: "---\ndescription: d\n", problem: "doesn't begin with a head"},
 		{name: "bad head", file: "x.md", text: "---\na: [\n---\np", problem: "its head can't be read: "},
+		{name: "nested without end", file: "x.md", text: "---\na: " + strings.Repeat("[", 60000) + "\n---\np", problem: "nested too deep"},
+		{name: "aliases of aliases", file: "x.md", text: "---\na: &a [x, x]\nb: &b [*a, *a]\ndescription: d\n---\np", problem: "has aliases"},
 		{name: "no description", file: "x.md", text: "---\nmodel: a/b\n---\np", problem: "no description"},
 		{name: "no prompt", file: "x.md", text: "---\ndescription: d\n---\n \n", problem: "no prompt"},
 		{name: "primary", file: "x.md", text: "---\ndescription: d\nmode: primary\n---\np", problem: "primary agent"},

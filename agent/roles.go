@@ -106,23 +106,33 @@ const maxInstructions = 32 << 10
 
 // systemPrompt is the same for each turn of a session: vendors' caches live on
 // that, so it tells no time.
-func systemPrompt(r Role, s whet.Session) string {
+func systemPrompt(r Role, s whet.Session, also string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(r.Prompt))
 	fmt.Fprintf(&b, "\n\nThe project is %s on %s. Paths are relative to it. Nobody reads along while you work; your last message is what the person gets.\n", s.Dir, runtime.GOOS)
-	if s.Dir == "" {
-		return b.String()
+	b.WriteString(instructions(s.Dir))
+	if also != "" {
+		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(also))
 	}
-	root, err := os.OpenRoot(s.Dir)
+	return b.String()
+}
+
+// instructions are those that a project has for agents.
+func instructions(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return b.String()
+		return ""
 	}
 	defer root.Close()
 	const name = "AGENTS.md"
-	if f, err := plainfile.OpenIn(root, name); err == nil {
-		defer f.Close()
-		text, _ := io.ReadAll(io.LimitReader(f, maxInstructions+1)) // what can't be read instructs nobody
-		fmt.Fprintf(&b, "\nThe project's own instructions, from %s:\n\n%s\n", filepath.Join(s.Dir, name), cutAt(string(text), maxInstructions))
+	f, err := plainfile.OpenIn(root, name)
+	if err != nil {
+		return ""
 	}
-	return b.String()
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, maxInstructions+1)) // what can't be read instructs nobody
+	return fmt.Sprintf("\nThe project's own instructions, from %s:\n\n%s\n", filepath.Join(dir, name), cutAt(string(text), maxInstructions))
 }

@@ -35,6 +35,12 @@ type Engine struct {
 // the same.
 type Finder struct {
 	Path string // the only program to try, if set
+	// Known keeps between processes which program is which version, so that one
+	// need not be asked again as long as its file stays the same. May be nil.
+	Known interface {
+		Get(key string) (value []byte, ok bool)
+		Put(key string, value []byte) error
+	}
 
 	mu    sync.Mutex
 	found Engine
@@ -70,7 +76,7 @@ func (f *Finder) Find(ctx context.Context) (Engine, error) {
 	}
 	none := &NoEngineError{}
 	for _, path := range f.candidates() {
-		e, err := probe(ctx, path)
+		e, err := f.probe(ctx, path)
 		if ctx.Err() != nil {
 			return Engine{}, context.Cause(ctx)
 		}
@@ -128,6 +134,23 @@ func ToolDir() (string, error) {
 		return "", err
 	}
 	return filepath.Join(home, ".local", "share", "whet", "tools"), nil
+}
+
+// probe finds out what the program is, from Known or by asking it.
+func (f *Finder) probe(ctx context.Context, path string) (Engine, error) {
+	info, err := os.Stat(path)
+	if err != nil || f.Known == nil {
+		return probe(ctx, path)
+	}
+	key := fmt.Sprintf("%s\x00%d\x00%d", path, info.Size(), info.ModTime().UnixNano())
+	if version, ok := f.Known.Get(key); ok {
+		return Engine{path, string(version)}, nil
+	}
+	e, err := probe(ctx, path)
+	if err == nil {
+		_ = f.Known.Put(key, []byte(e.Version)) // else it is asked again
+	}
+	return e, err
 }
 
 // probe asks the program what it is: another one is called sg on many systems.

@@ -76,6 +76,42 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// kept is a place for versions.
+type kept map[string][]byte
+
+func (k kept) Get(key string) ([]byte, bool)      { v, ok := k[key]; return v, ok }
+func (k kept) Put(key string, value []byte) error { k[key] = value; return nil }
+
+// A program is asked what it is once, and again when its file has changed.
+func TestFindRemembers(t *testing.T) {
+	bin, known := t.TempDir(), kept{}
+	asked := filepath.Join(bin, "asked")
+	path := program(t, bin, "ast-grep", "echo asked >>"+asked+"; echo ast-grep 0.51.1")
+	for i, c := range []struct {
+		script, version string
+		asked           int
+	}{
+		{"", "0.51.1", 1},
+		{"", "0.51.1", 1},
+		{"echo asked >>" + asked + "; echo ast-grep 0.52.10", "0.52.10", 2},
+		{"", "0.52.10", 2},
+		{"echo asked >>" + asked + "; echo 'Usage: sg group'", "", 3},
+		{"", "", 4}, // what is no engine is asked each time
+	} {
+		if c.script != "" {
+			program(t, bin, "ast-grep", c.script)
+		}
+		e, err := (&Finder{Path: path, Known: known}).Find(t.Context())
+		if e.Version != c.version || (err == nil) != (c.version != "") {
+			t.Errorf("%d: got %q, %v; want %q", i, e.Version, err, c.version)
+		}
+		b, err := os.ReadFile(asked)
+		if n := strings.Count(string(b), "asked"); err != nil || n != c.asked {
+			t.Errorf("%d: asked %d times, want %d", i, n, c.asked)
+		}
+	}
+}
+
 // A project can't make us run its own program.
 func TestFindIgnoresProject(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())

@@ -62,6 +62,7 @@ type reading struct {
 	tree       *node // nil if the engine's account of it could not be read
 	// context is what a pattern was put in to be read, if it was.
 	context string
+	alone   string // what the pattern is without it, if that is known not to be meant
 	rule    string // in place of the pattern
 }
 

@@ -15,13 +15,13 @@ func (s *searcher) repairs(ctx context.Context, strict reading) []reading {
 	if s.q.Selector != "" {
 		return nil
 	}
-	pattern := strings.TrimSuffix(strings.TrimSpace(s.q.Pattern), ";")
+	pattern := trimmed(s.q.Pattern)
 	var tries []reading
 	for _, p := range completions(s.lang.name, pattern) {
 		tries = append(tries, reading{pattern: p, strictness: s.q.Strictness, context: p})
 	}
 	for _, wrap := range s.lang.wraps {
-		tries = append(tries, reading{pattern: strings.Replace(wrap, "@", pattern, 1), strictness: s.q.Strictness, context: wrap})
+		tries = append(tries, wrapped(wrap, s.q))
 	}
 	var wg sync.WaitGroup
 	const abreast = 4
@@ -38,7 +38,7 @@ func (s *searcher) repairs(ctx context.Context, strict reading) []reading {
 		})
 	}
 	wg.Wait()
-	seen := map[string]bool{}
+	seen := map[string]bool{s.vain: true}
 	if strict.tree != nil && !strict.tree.broken() {
 		seen[shape(strict.tree)] = true
 	}
@@ -63,6 +63,13 @@ func (s *searcher) repairs(ctx context.Context, strict reading) []reading {
 		}
 	}
 	return out
+}
+
+func trimmed(pattern string) string { return strings.TrimSuffix(strings.TrimSpace(pattern), ";") }
+
+// wrapped reads the query's pattern within a wrap.
+func wrapped(wrap string, q *Query) reading {
+	return reading{pattern: strings.Replace(wrap, "@", trimmed(q.Pattern), 1), strictness: q.Strictness, context: wrap}
 }
 
 // shape tells readings apart: the kinds and texts of all nodes.
@@ -171,6 +178,8 @@ func (r reading) note() string {
 	switch {
 	case r.context == "":
 		return ""
+	case r.alone != "":
+		return fmt.Sprintf("(the pattern alone is %s; it was read as a %s, as in %s)", r.alone, r.selector, quote(r.pattern))
 	case r.rule != "":
 		return fmt.Sprintf("(the pattern alone finds nothing; it was read as the rule %s)", printable(r.rule))
 	case r.selector == "":

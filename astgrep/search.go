@@ -19,6 +19,9 @@ type searcher struct {
 	overlap bool
 	// absent are sets of words that no file holds together.
 	absent [][]needle
+	among  int                  // files of the language, once they have been counted
+	chosen map[string]selection // by the needles
+	vain   string               // shape of the reading that found nothing already
 }
 
 // Search runs a query. Its errors are for people and models alike: what was
@@ -76,18 +79,31 @@ func (s *searcher) find(ctx context.Context, need int) (*finding, error) {
 		}
 		return f, err
 	}
-	strict, err := s.read(ctx, s.lang, reading{pattern: s.q.Pattern, selector: s.q.Selector, strictness: s.q.Strictness})
+	strict := reading{pattern: s.q.Pattern, selector: s.q.Selector, strictness: s.q.Strictness}
+	ahead := s.ahead(ctx, strict, need)
+	strict, err := s.read(ctx, s.lang, strict)
 	why, wrong := refused(err)
+	sound := err == nil && strict.tree != nil && !strict.tree.broken()
 	if err != nil && !wrong {
+		ahead.cancel()
 		return nil, err
 	}
+	if sound {
+		if f, err := s.meant(ctx, strict, need); err != nil || f != nil {
+			ahead.cancel()
+			return f, err
+		}
+	}
 	var first *finding
-	sound := err == nil && strict.tree != nil && !strict.tree.broken()
-	if err == nil && (strict.tree == nil || !strict.tree.broken()) {
-		if first, err = s.once(ctx, strict, need); err != nil || first.total > 0 || first.reason != "" {
+	if err == nil && (strict.tree == nil || sound) {
+		if first, err = ahead.wait(strict); first == nil && err == nil {
+			first, err = s.once(ctx, strict, need)
+		}
+		if err != nil || first.total > 0 || first.reason != "" {
 			return first, err
 		}
 	}
+	ahead.cancel()
 	for _, r := range s.repairs(ctx, strict) {
 		f, err := s.once(ctx, r, need)
 		if err != nil {
@@ -112,6 +128,97 @@ func (s *searcher) find(ctx context.Context, need int) (*finding, error) {
 	return first, nil
 }
 
+// A run is a search that has been begun before the pattern was read.
+type run struct {
+	stop context.CancelFunc // nil: none was begun
+	done chan struct{}
+	f    *finding
+	err  error
+}
+
+// ahead begins to search for a pattern without words while the engine is asked
+// how it reads it: nothing can be left out for it, whatever the answer is.
+func (s *searcher) ahead(ctx context.Context, r reading, need int) *run {
+	a := &run{}
+	if s.q.Rewrite != nil || hasWord(r.pattern) || s.overlap || s.filters.any() {
+		return a
+	}
+	ctx, a.stop = context.WithCancel(ctx)
+	a.done = make(chan struct{})
+	go func() {
+		defer close(a.done)
+		a.f = &finding{reading: r, selection: selection{whole: true}}
+		a.f, a.err = s.search(ctx, a.f, need)
+	}()
+	return a
+}
+
+// wait returns what was found for the reading; nil if nothing was begun.
+func (a *run) wait(r reading) (*finding, error) {
+	if a.stop == nil {
+		return nil, nil
+	}
+	<-a.done
+	a.stop()
+	if a.f != nil {
+		a.f.reading = r
+	}
+	return a.f, a.err
+}
+
+// cancel ends the run, if there is one.
+func (a *run) cancel() {
+	if a.stop != nil {
+		a.stop()
+		<-a.done
+	}
+}
+
+// hasWord tells whether there may be a word that files must hold: two bytes of
+// one, outside meta-variables.
+func hasWord(pattern string) bool {
+	for _, v := range variables(pattern) {
+		pattern = strings.ReplaceAll(pattern, v, " ")
+	}
+	n := 0
+	for i := range len(pattern) {
+		if c := pattern[i]; !wordByte(c) && c < 0x80 {
+			n = 0
+		} else if n++; n == 2 {
+			return true
+		}
+	}
+	return false
+}
+
+// meant searches at once for what a pattern means that by itself is something
+// else, which its words rule out in code that is sound. It returns nil if that
+// isn't so, or finds nothing.
+func (s *searcher) meant(ctx context.Context, strict reading, need int) (*finding, error) {
+	// In Go "errors.New($A)" alone is the conversion to a type; in a function
+	// what begins with a qualified name is parsed as a call.
+	n := strict.tree
+	if s.lang.name != "go" || s.q.Selector != "" || n.kind != "type_conversion_expression" || len(n.children) == 0 || n.children[0].kind != "qualified_type" {
+		return nil, nil
+	}
+	wrap := s.lang.wraps[0]
+	r, err := s.read(ctx, s.lang, wrapped(wrap, s.q))
+	if err != nil || r.tree == nil || r.tree.broken() {
+		return nil, ctx.Err()
+	}
+	if n = part(r.tree, squeeze(trimmed(s.q.Pattern))); n == nil || n.kind != "call_expression" {
+		return nil, nil
+	}
+	r.tree, r.selector, r.alone = n, n.kind, "a type conversion"
+	f, err := s.once(ctx, r, need)
+	if err != nil || f.total == 0 && f.reason == "" {
+		s.vain = shape(r.tree)
+		return nil, err
+	}
+	f.sound = true
+	return f, nil
+}
+
 // once searches for one reading of the pattern.
 func (s *searcher) once(ctx context.Context, r reading, need int) (*finding, error) {
 	if s.q.Rewrite != nil && r.rule == "" { // in a rule the engine checks it
@@ -119,24 +226,51 @@ func (s *searcher) once(ctx context.Context, r reading, need int) (*finding, err
 			return nil, err
 		}
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	f := &finding{reading: r, collector: newCollector(need, func() { stop(errEnough) })}
 	needles := r.needles(s.lang)
 	if s.q.Whole {
 		needles = nil
 	}
+	f := &finding{reading: r}
 	if s.isAbsent(needles) {
+		f.collector, f.seen = newCollector(need, nil), s.among
 		return f, nil
 	}
-	sc := scan{places: s.places, overlap: s.overlap, lang: s.lang, filters: s.filters, needles: needles}
 	var err error
-	if f.selection, err = sc.run(ctx); err != nil {
+	if f.selection, err = s.choose(ctx, needles); err != nil {
 		return nil, err
 	}
-	if !f.whole && len(f.files) == 0 && len(needles) > 0 {
+	return s.search(ctx, f, need)
+}
+
+// choose finds the files that hold the needles.
+func (s *searcher) choose(ctx context.Context, needles []needle) (selection, error) {
+	key := ""
+	for _, n := range needles {
+		key += fmt.Sprintf("%q %v\n", n.text, n.whole)
+	}
+	if sel, ok := s.chosen[key]; ok {
+		return sel, nil
+	}
+	sc := scan{places: s.places, overlap: s.overlap, lang: s.lang, filters: s.filters, needles: needles}
+	sel, err := sc.run(ctx)
+	if err != nil {
+		return sel, err
+	}
+	if s.chosen == nil {
+		s.chosen = map[string]selection{}
+	}
+	s.chosen[key], s.among = sel, max(s.among, sel.seen)
+	if !sel.whole && len(sel.files) == 0 && len(needles) > 0 {
 		s.absent = append(s.absent, needles)
 	}
+	return sel, nil
+}
+
+// search gives the finding's files to the engine and collects what it finds.
+func (s *searcher) search(ctx context.Context, f *finding, need int) (*finding, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	f.collector = newCollector(need, func() { stop(errEnough) })
 	switch err := s.hand(ctx, f); {
 	case err == nil:
 	case errors.Is(err, errTimeout):

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/state"
 )
 
 //go:embed search.md
@@ -29,12 +30,22 @@ type Deps struct {
 
 // Tools returns ast_grep_search and ast_grep_replace.
 func Tools(o Options, d Deps) []whet.Tool {
-	t := &tools{Options: o, Deps: d, finder: &Finder{Path: o.Path}}
+	t := &tools{Options: o, Deps: d, finder: NewFinder(o)}
 	search := whet.New("ast_grep_search", searchDoc, t.search)
 	search.ReadOnly, search.Idempotent = true, true
 	replace := whet.New("ast_grep_replace", replaceDoc, t.replace)
 	replace.Destructive = true
 	return []whet.Tool{search, replace}
+}
+
+// NewFinder returns what finds the engine as the options say, and keeps what it
+// found out with whet's state.
+func NewFinder(o Options) *Finder {
+	f := &Finder{Path: o.Path}
+	if root, err := state.Root(); err == nil {
+		f.Known = state.Blobs(filepath.Join(root, "astgrep", "engines"))
+	}
+	return f
 }
 
 type tools struct {

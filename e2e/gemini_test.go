@@ -10,6 +10,12 @@ import (
 	"github.com/whet-dev/whet/internal/scriptmodel"
 )
 
+const geminiSettings = `{"security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}}, "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}, "model": {"name": "gemini-2.5-pro"}}`
+
+func geminiEnv(model string) []string {
+	return []string{"GOOGLE_GEMINI_BASE_URL=" + model, "GEMINI_API_KEY=x", "GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_TELEMETRY_ENABLED=false"}
+}
+
 func TestPeerGeminiCLI(t *testing.T) {
 	gemini := peer.Find(t, "gemini")
 	dir := t.TempDir()
@@ -22,9 +28,9 @@ func TestPeerGeminiCLI(t *testing.T) {
 		say("done"),
 	)})
 	h := newHome(t, dir)
-	h.env = append(h.env, "GOOGLE_GEMINI_BASE_URL="+srv.URL, "GEMINI_API_KEY=x", "GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_TELEMETRY_ENABLED=false")
+	h.env = append(h.env, geminiEnv(srv.URL)...)
 	h.write("src/a.txt", "alpha\n")
-	h.write(filepath.Join(dir, ".gemini/settings.json"), `{"security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}}, "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}, "model": {"name": "gemini-2.5-pro"}}`)
+	h.write(filepath.Join(dir, ".gemini/settings.json"), geminiSettings)
 	h.run(t, nil, whetBinary(t), "install", "gemini", "--yes")
 	h.run(t, nil, gemini, "-p", "[[script:all]] go", "--yolo")
 

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "rpc" { // the plugin's child, see reverse_test.go
 		os.Exit(serveReverse())
 	}
+	if len(os.Args) > 1 && os.Args[1] == "lint" { // a package's server, see market_test.go
+		os.Exit(serveLint())
+	}
 	flag.Parse()
 	if testing.Short() {
 		return // each test starts at least one agent

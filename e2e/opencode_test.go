@@ -5,6 +5,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,7 +39,7 @@ func repeat(n int, s scriptmodel.Step) (out []scriptmodel.Step) {
 func openCodeScript(dir, page string) scriptmodel.Script {
 	ws := filepath.Join(dir, "my project")
 	in := func(name string) string { return filepath.Join(ws, name) }
-	return scriptmodel.Script{
+	script := scriptmodel.Script{
 		"paths": {
 			use("grep", args{"pattern": "x", "path": "no/such"}),
 			use("glob", args{"pattern": "*.go", "path": in("nowhere")}),
@@ -58,7 +59,7 @@ func openCodeScript(dir, page string) scriptmodel.Script {
 		},
 		"fetch": {
 			use("webfetch", args{"url": page + "/root"}),
-			use("task", args{"description": "look", "prompt": "[[script:fetch-child]] look", "subagent_type": "general"}),
+			use("task", args{"description": "look", "prompt": "[[script:fetch-child]] look", "subagent_type": "general", "background": false}),
 			say("done"),
 		},
 		"fetch-child": {use("webfetch", args{"url": page + "/child", "find": "worth"}), say("child done")},
@@ -67,6 +68,8 @@ func openCodeScript(dir, page string) scriptmodel.Script {
 		"read":    {use("read", args{"filePath": "src/a.txt"}), say("done")},
 		"missing": {use("grep", args{"pattern": "x", "path": "no/such"}), say("done")},
 	}
+	maps.Copy(script, marketScript)
+	return script
 }
 
 func TestPeerOpenCodePaths(t *testing.T) {

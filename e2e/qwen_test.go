@@ -10,6 +10,12 @@ import (
 	"github.com/whet-dev/whet/internal/scriptmodel"
 )
 
+const qwenSettings = `{"security": {"auth": {"selectedType": "openai"}}, "general": {"disableAutoUpdate": true}, "privacy": {"usageStatisticsEnabled": false}}`
+
+func qwenEnv(model string) []string {
+	return []string{"OPENAI_BASE_URL=" + model + "/v1", "OPENAI_API_KEY=x", "OPENAI_MODEL=scripted", "QWEN_TELEMETRY_ENABLED=false", "QWEN_CODE_NO_UPDATE=1"}
+}
+
 func TestPeerQwenCode(t *testing.T) {
 	qwen := peer.Find(t, "qwen")
 	dir := t.TempDir()
@@ -22,9 +28,9 @@ func TestPeerQwenCode(t *testing.T) {
 		say("done"),
 	)})
 	h := newHome(t, dir)
-	h.env = append(h.env, "OPENAI_BASE_URL="+srv.URL+"/v1", "OPENAI_API_KEY=x", "OPENAI_MODEL=scripted", "QWEN_TELEMETRY_ENABLED=false", "QWEN_CODE_NO_UPDATE=1")
+	h.env = append(h.env, qwenEnv(srv.URL)...)
 	h.write("src/a.txt", "alpha\n")
-	h.write(filepath.Join(dir, ".qwen/settings.json"), `{"security": {"auth": {"selectedType": "openai"}}, "general": {"disableAutoUpdate": true}, "privacy": {"usageStatisticsEnabled": false}}`)
+	h.write(filepath.Join(dir, ".qwen/settings.json"), qwenSettings)
 	h.run(t, nil, whetBinary(t), "install", "qwen", "--yes")
 	h.run(t, nil, qwen, "-p", "[[script:all]] go", "--yolo")
 

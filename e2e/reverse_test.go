@@ -26,7 +26,7 @@ import (
 // serveReverse is what this test binary does as the plugin's child: the real
 // protocol over a kit whose one tool uses everything that the host lends.
 func serveReverse() int {
-	s := rpc.Server{Version: "test", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, h *rpc.Host) (*whet.Kit, func(string) whet.Store) {
+	s := rpc.Server{Version: "test", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, h *rpc.Host) rpc.Offer {
 		type in struct {
 			URL string `json:"url" doc:"address"`
 			Raw bool   `json:"raw,omitempty" doc:"as it is"`
@@ -39,9 +39,10 @@ func serveReverse() int {
 			if err != nil {
 				return "", err
 			}
-			return said(text + " for " + c.Session.Agent), h.Inject(ctx, c.Session.ID, "THE BOARD")
+			return said(text + " for " + c.Session.Agent), nil
 		})
-		return &whet.Kit{Tools: []whet.Tool{tool}}, state.Memories()
+		board := whet.Guard{Name: "board", Prompt: func(context.Context, whet.Session) (string, error) { return "THE BOARD", nil }}
+		return rpc.Offer{Kit: &whet.Kit{Tools: []whet.Tool{tool}, Guards: []whet.Guard{board}}, Store: state.Memories()}
 	}}
 	if err := s.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)

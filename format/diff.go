@@ -63,21 +63,29 @@ func spans(a, b []string, key func(string) string) (out []span) {
 		}
 		return n
 	}
-	i, j := 0, 0
-	between := func(a1, b1 int) {
-		if i < a1 || j < b1 {
-			out = append(out, span{i, a1, j, b1})
-		}
-		i, j = a1, b1
+	// What is equal at the ends needs no keys: an edit is small.
+	lo, a1, b1 := 0, len(a), len(b)
+	for lo < min(a1, b1) && a[lo] == b[lo] {
+		lo++
 	}
-	for _, m := range matches(number(a), number(b)) {
-		between(m[0], m[1])
+	for a1 > lo && b1 > lo && a[a1-1] == b[b1-1] {
+		a1, b1 = a1-1, b1-1
+	}
+	i, j := lo, lo
+	between := func(toA, toB int) {
+		if i < toA || j < toB {
+			out = append(out, span{i, toA, j, toB})
+		}
+		i, j = toA, toB
+	}
+	for _, m := range matches(number(a[lo:a1]), number(b[lo:b1])) {
+		between(lo+m[0], lo+m[1])
 		if a[i] != b[j] {
 			out = append(out, span{i, i + 1, j, j + 1})
 		}
 		i, j = i+1, j+1
 	}
-	between(len(a), len(b))
+	between(a1, b1)
 	return out
 }
 

@@ -47,10 +47,11 @@ type Edit struct {
 	// Before is the text before the edit; nil if the file wasn't there. It is
 	// looked at unless Scope is Whole.
 	Before []byte
-	// Ours says that Before is what a formatter made of the whole file.
-	Ours  bool
-	Scope string // Auto, Changed or Whole; "" means the engine's
-	Check bool   // write nothing
+	// Ours says that Before is what a formatter made of the whole file, Partly
+	// that it is what was left when a formatter would have changed more.
+	Ours, Partly bool
+	Scope        string // Auto, Changed or Whole; "" means the engine's
+	Check        bool   // write nothing
 	// Off reports whether a formatter must leave the file alone; may be nil.
 	Off func(formatter string) bool
 }
@@ -150,74 +151,128 @@ func (e *Engine) trusted(project string, files []string) error {
 }
 
 func (e *Engine) format(ctx context.Context, c Choice, f file, edit Edit, o *Outcome) error {
-	now := read(f.data)
-	text, err := e.run(ctx, c, f, now.text())
+	j := job{e: e, c: c, f: f, edit: edit, now: read(f.data)}
+	text, err := j.run(ctx, j.now)
 	if err != nil {
 		return err
 	}
-	formatted := split(text)
-	all := exact(now.lines, formatted)
-	if len(all) == 0 {
+	j.formatted = split(text)
+	take := exact(j.now.lines, j.formatted)
+	o.Whole = len(take) == 0
+	if o.Whole {
 		return nil
 	}
-	take := all
-	scope := cmp.Or(edit.Scope, e.Scope, Auto)
-	if edit.Before == nil {
-		scope = Whole
-	}
-	edited := edits(read(edit.Before).lines, now.lines)
-	part := scope == Changed
-	if fine := pieces(now.lines, formatted); (scope == Auto || edit.Ours) && len(touching(fine, edited)) < len(fine) {
-		clean, err := e.clean(ctx, c, f, read(edit.Before))
-		if err != nil {
+	if edit.Before != nil {
+		if take, err = j.wanted(ctx, take); err != nil {
 			return err
 		}
-		if o.Unstable = edit.Ours && !clean; o.Unstable {
-			return nil
-		}
-		part = part || !clean && scope == Auto
 	}
-	if part {
-		if take, err = e.verified(ctx, c, f, now, formatted, edited); err != nil {
-			return err
-		}
-		o.Unverified = take == nil
+	o.Unstable, o.Unverified = j.unstable, take == nil
+	if take == nil {
+		return nil
 	}
-	o.Formatted = now.apply(take, formatted)
+	o.Formatted = j.now.apply(take, j.formatted)
 	result := read(o.Formatted).lines
-	o.Whole, o.Lines = slices.Equal(result, formatted), ranges(now.lines, result)
+	o.Whole, o.Lines = slices.Equal(result, j.formatted), ranges(j.now.lines, result)
 	if edit.Check || !o.Changed() {
 		return nil
 	}
 	return f.replace(o.Formatted)
 }
 
-// clean reports whether the text is as the formatter wants it.
-func (e *Engine) clean(ctx context.Context, c Choice, f file, text source) (bool, error) {
-	out, err := e.run(ctx, c, f, text.text())
-	if failure := (*Failure)(nil); errors.As(err, &failure) && !failure.TimedOut {
-		return false, nil // it wasn't even a program
+// A job is the formatting of one edited file.
+type job struct {
+	e         *Engine
+	c         Choice
+	f         file
+	edit      Edit
+	now       source   // the file
+	formatted []string // all of it
+	unstable  bool     // see [Outcome]
+}
+
+func (j *job) run(ctx context.Context, text source) (string, error) {
+	return j.e.run(ctx, j.c, j.f, text.text())
+}
+
+// wanted returns what is to be taken over of all that the formatter wants; nil
+// for nothing.
+func (j *job) wanted(ctx context.Context, all []span) (take []span, err error) {
+	edited := edits(read(j.edit.Before).lines, j.now.lines)
+	scope := cmp.Or(j.edit.Scope, j.e.Scope, Auto)
+	fine := pieces(j.now.lines, j.formatted)
+	switch beyond := len(touching(fine, edited)) < len(fine); {
+	case beyond && j.edit.Ours:
+		if j.unstable, err = j.dirty(ctx); err != nil || j.unstable {
+			return nil, err
+		}
+	case beyond && scope == Auto && !j.edit.Partly:
+		return j.either(ctx, all, edited)
+	case beyond && scope == Auto:
+		return j.verified(ctx, edited)
 	}
-	return err == nil && slices.Equal(split(out), text.lines), err
+	if scope == Changed {
+		return j.verified(ctx, edited)
+	}
+	return all, nil
+}
+
+// either returns all if the text before was formatted, else what the edited
+// lines need. Each takes a run of the formatter: they run at the same time if
+// that is a process of its own.
+func (j *job) either(ctx context.Context, all, edited []span) ([]span, error) {
+	if j.c.InPlace || j.c.row.resident || j.c.row.inside != nil {
+		if dirty, err := j.dirty(ctx); err != nil || !dirty {
+			return all, err
+		}
+		return j.verified(ctx, edited)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var part []span
+	var partErr error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		part, partErr = j.verified(ctx, edited)
+	}()
+	dirty, err := j.dirty(ctx)
+	if err != nil || !dirty {
+		cancel()
+		<-done
+		return all, err
+	}
+	<-done
+	cancel()
+	return part, partErr
+}
+
+// dirty reports whether the text before the edit wasn't as the formatter wants
+// it.
+func (j *job) dirty(ctx context.Context) (bool, error) {
+	before := read(j.edit.Before)
+	out, err := j.run(ctx, before)
+	if failure := (*Failure)(nil); errors.As(err, &failure) && !failure.TimedOut {
+		return true, nil // it wasn't even a program
+	}
+	return err == nil && !slices.Equal(split(out), before.lines), err
 }
 
 // verified returns the least part of the formatted text that has the edited
 // lines in it, and of which the formatter makes the same as of the whole: so
 // it is the same program. nil if there is none.
-func (e *Engine) verified(ctx context.Context, c Choice, f file, now source, formatted []string, edited []span) ([]span, error) {
-	for _, take := range candidates(now.lines, formatted, edited) {
+func (j *job) verified(ctx context.Context, edited []span) ([]span, error) {
+	for _, take := range candidates(j.now.lines, j.formatted, edited) {
 		if len(take) == 0 {
 			return []span{}, nil // the edited lines are well as they are
 		}
-		text := read(now.apply(take, formatted)).text()
-		again, err := e.run(ctx, c, f, text)
+		again, err := j.run(ctx, read(j.now.apply(take, j.formatted)))
 		if failure := (*Failure)(nil); errors.As(err, &failure) && !failure.TimedOut {
 			continue // not even a program
 		}
 		if err != nil {
 			return nil, err
 		}
-		if slices.Equal(split(again), formatted) {
+		if slices.Equal(split(again), j.formatted) {
 			return take, nil
 		}
 	}

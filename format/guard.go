@@ -26,14 +26,17 @@ import (
 // it changed.
 const callTimeout = 20 * time.Second
 
+// Name is what the guard is called.
+const Name = "format"
+
 // Guard formats the files that a call has changed, and tells the agent their
 // new text.
 func Guard(o Options) whet.Guard {
 	if o.Enabled != nil && !*o.Enabled {
-		return whet.Guard{Name: "format"}
+		return whet.Guard{Name: Name}
 	}
 	g := &guard{engine: &Engine{Options: o, Trusted: trust.Check}, slots: make(chan struct{}, min(2, runtime.NumCPU()))}
-	return whet.Guard{Name: "format", Before: g.before, After: g.after}
+	return whet.Guard{Name: Name, Before: g.before, After: g.after}
 }
 
 type guard struct {
@@ -235,13 +238,14 @@ func (g *guard) one(ctx context.Context, c *whet.Call, m memory, path string) (r
 	}
 	e.Off = func(formatter string) bool { return slices.Contains(m.Off, formatter+" "+path) }
 	err = once(path, func(done *finished) error {
+		e.Partly = !done.Whole && done.Text == digest(e.Before)
 		if now, err := plainfile.ReadIn(root, name, maxSize); err == nil && done.is(now) {
 			rep.silent = true
 			return nil
 		}
 		rep.outcome, rep.err = g.engine.Format(ctx, e)
 		if rep.err == nil {
-			*done = finished{At: time.Now(), Text: digest(rep.outcome.Formatted)}
+			*done = finished{At: time.Now(), Text: digest(rep.outcome.Formatted), Whole: rep.outcome.Whole}
 		}
 		return nil
 	})
@@ -392,8 +396,9 @@ func keep(text []byte) (string, error) {
 
 // finished is the last text that a formatter made of a file, whoever asked.
 type finished struct {
-	At   time.Time `json:"at"`
-	Text string    `json:"text"`
+	At    time.Time `json:"at"`
+	Text  string    `json:"text"`
+	Whole bool      `json:"whole,omitempty"` // it would not change it again
 }
 
 // is reports whether text is that text, and new enough to be the same edit's.

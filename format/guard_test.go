@@ -66,6 +66,7 @@ func TestGuard(t *testing.T) {
 		{name: "not told before, written as a whole", tool: "write", notBefore: true, before: bad, after: bad, want: clean, note: "[format] a.go: gofmt changed"},
 		{name: "OpenCode formats itself", tool: "write", host: "opencode", openCodeIs: `{"formatter": {}}`, after: bad, want: bad},
 		{name: "OpenCode doesn't", tool: "write", host: "opencode", openCodeIs: `{"formatter": false}`, after: bad, want: clean, note: "[format]"},
+		{name: "OpenCode's file is hostile", tool: "write", host: "opencode", openCodeIs: strings.Repeat("[", 1<<20), after: bad, want: clean, note: "[format]"},
 		{name: "OpenCode by default", tool: "write", host: "opencode", openCodeIs: `{/* nothing */}`, after: bad, want: clean, note: "[format]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -245,5 +246,60 @@ func TestNoteIsBounded(t *testing.T) {
 	}
 	if got := b.note("a.go", Outcome{Formatter: "gofmt", Formatted: []byte("a\n"), Lines: []Range{{2, 1}}}); got != "[format] a.go: gofmt removed lines before line 2 after your edit; read them before the next edit." {
 		t.Errorf("got %q", got)
+	}
+}
+
+// How often a formatter runs for an edit: as seldom as the rules allow.
+func TestRuns(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the formatter is a shell script")
+	}
+	script := filepath.Join(t.TempDir(), "count")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho run >>$WHET_RUNS\nsed 's/  */ /g'\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	const clean, bad = "one a\ntwo b\nthree c\nfour d\nfive e\n", "one  a\ntwo b\nthree c\nfour  d\nfive e\n"
+	type step struct {
+		tool, text, want string
+		runs             int
+	}
+	for _, c := range []struct {
+		name, before string
+		steps        []step
+	}{
+		{"a formatted file", clean, []step{
+			{"edit", "one a\ntwo b\nthree  x\nfour d\nfive e\n", "one a\ntwo b\nthree x\nfour d\nfive e\n", 1},
+			{"edit", "one a\ntwo  y\nthree x\nfour d\nfive e\n", "one a\ntwo y\nthree x\nfour d\nfive e\n", 1},
+			{"edit", "one a\ntwo z\nthree x\nfour d\nfive e\n", "one a\ntwo z\nthree x\nfour d\nfive e\n", 1},
+		}},
+		{"a new file", "", []step{{"write", bad, "one a\ntwo b\nthree c\nfour d\nfive e\n", 1}}},
+		{"a badly formatted file", bad, []step{
+			// The text before, the text now, and the edited line's proof; then the first is known.
+			{"edit", "one  a\ntwo b\nthree  x\nfour  d\nfive e\n", "one  a\ntwo b\nthree x\nfour  d\nfive e\n", 3},
+			{"edit", "one  a\ntwo  y\nthree x\nfour  d\nfive e\n", "one  a\ntwo y\nthree x\nfour  d\nfive e\n", 2},
+			{"edit", "one  a\ntwo z\nthree x\nfour  d\nfive e\n", "one  a\ntwo z\nthree x\nfour  d\nfive e\n", 1},
+			{"edit", "one  a\ntwo z\nthree x\nfour  d\nfive  e\n", "one  a\ntwo z\nthree x\nfour  d\nfive e\n", 2},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			runs := filepath.Join(t.TempDir(), "runs")
+			t.Setenv("WHET_RUNS", runs)
+			s := newSession(t, Options{Use: map[string]Use{"count": {Command: []string{script}, Stdin: true, Extensions: []string{".x"}}}})
+			if c.before != "" {
+				s.write("a.x", c.before)
+			}
+			for i, step := range c.steps {
+				s.edit(step.tool, "a.x", step.text)
+				if got := s.read("a.x"); got != step.want {
+					t.Errorf("step %d: got %q, want %q", i+1, got, step.want)
+				}
+				if got := strings.Count(slurp(t, runs), "run"); got != step.runs {
+					t.Errorf("step %d: %d runs, want %d", i+1, got, step.runs)
+				}
+				if err := os.Remove(runs); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
 	}
 }

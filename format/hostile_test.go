@@ -30,6 +30,7 @@ func TestHostileFormatters(t *testing.T) {
 		{"prints binary", "printf 'alpha beta gamma delta epsilon zeta eta theta \\377\\376'; cat", true, "not UTF-8"},
 		{"prints without end", "yes alpha", true, "more than four times"},
 		{"prints and fails", "sed 's/  */ /g'; echo 'bad thing' >&2; echo more >&2; exit 3", true, "failed (exit 3): bad thing"},
+		{"says why on the wrong stream", "echo; echo 'bad thing'; exit 3", true, "failed (exit 3): bad thing"},
 		{"fails silently", "exit 4", true, "failed (exit 4)"},
 		{"fails with escapes", "printf '\\033[31mred\\033[0m' >&2; exit 1", true, "failed (exit 1): [31mred"},
 		{"is killed", "kill -9 $$", true, "failed (exit -1)"},
@@ -45,7 +46,9 @@ func TestHostileFormatters(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := newProject(t)
 			p.use(c.script, c.filter)
-			p.engine.TimeoutMs = 500
+			if strings.Contains(c.why, "stopped") {
+				p.engine.TimeoutMs = 500
+			}
 			p.write("a.x", text)
 			if err := p.root.Chmod("a.x", 0o640); err != nil {
 				t.Fatal(err)
@@ -63,7 +66,7 @@ func TestHostileFormatters(t *testing.T) {
 			if info, err := p.root.Stat("a.x"); err != nil || info.Mode().Perm() != 0o640 {
 				t.Errorf("mode %v, %v", info.Mode(), err)
 			}
-			if took := time.Since(start); took > 1500*time.Millisecond {
+			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("took %v", took)
 			}
 			if es, err := fs.ReadDir(p.root.FS(), "."); err != nil || len(es) != 1 && c.name != "halves the file" {
@@ -88,7 +91,7 @@ func TestDaemon(t *testing.T) {
 	if got := p.read("a.x"); got != "some words\n" {
 		t.Errorf("got %q", got)
 	}
-	if took := time.Since(start); took > 3*time.Second {
+	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("took %v", took)
 	}
 	pid := strings.TrimSpace(p.read("pid"))

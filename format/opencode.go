@@ -11,6 +11,9 @@ import (
 	"github.com/whet-dev/whet/internal/plainfile"
 )
 
+// maxOpenCode is more than any configuration of OpenCode's has.
+const maxOpenCode = 256 << 10
+
 // openCodeFormats reports whether OpenCode formats by itself in a project: its
 // setting "formatter" is true or an object. dirs go from the project's
 // directory outwards. What can't be read says nothing.
@@ -28,7 +31,9 @@ func openCodeFormats(dirs []string, getenv func(string) string) (on bool) {
 		}
 	}
 	file := func(path string) {
-		if b, err := plainfile.Read(path, maxMark); err == nil {
+		// The parser recurses without a limit: a repository's file of nothing but
+		// brackets would end the process.
+		if b, err := plainfile.Read(path, maxOpenCode); err == nil {
 			take(b)
 		}
 	}

@@ -31,10 +31,14 @@ const idle = 10 * time.Minute
 //go:embed prettier.js
 var prettierScript string
 
+// maxReply bounds what a worker may answer, in bytes: a text and its escapes.
+const maxReply = 32 << 20
+
 type worker struct {
+	stamp string     // of the configuration that it began with
 	mu    sync.Mutex // one request at a time
 	in    io.WriteCloser
-	out   *bufio.Reader
+	out   *os.File
 	stop  context.CancelFunc
 	timer *time.Timer
 }
@@ -47,8 +51,8 @@ func (p *pool) prettier(ctx context.Context, c Choice, path, text string) (out s
 	if module == "" || lookErr != nil {
 		return "", false, nil
 	}
-	key := strings.Join(append([]string{module, c.Dir, c.stamp}, c.Env...), "\x00")
-	w, err := p.get(key, func() (*worker, error) { return start(node, module, c) })
+	key := strings.Join(append([]string{module, c.Dir}, c.Env...), "\x00")
+	w, err := p.get(key, c.stamp, func() (*worker, error) { return start(node, module, c) })
 	if err != nil {
 		return "", false, nil
 	}
@@ -87,11 +91,16 @@ func moduleOf(program string) string {
 	return ""
 }
 
-func (p *pool) get(key string, start func() (*worker, error)) (*worker, error) {
+// get returns the worker of the key, or starts one: a configuration that is
+// code is read once in a process, so one that began with another won't do.
+func (p *pool) get(key, stamp string, start func() (*worker, error)) (*worker, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.workers[key]; w != nil {
-		return w, nil
+		if w.stamp == stamp {
+			return w, nil
+		}
+		p.end(key, w)
 	}
 	w, err := start()
 	if err != nil {
@@ -100,6 +109,7 @@ func (p *pool) get(key string, start func() (*worker, error)) (*worker, error) {
 	if p.workers == nil {
 		p.workers = map[string]*worker{}
 	}
+	w.stamp = stamp
 	p.workers[key] = w
 	w.timer = time.AfterFunc(idle, func() { p.drop(key, w) })
 	return w, nil
@@ -108,18 +118,26 @@ func (p *pool) get(key string, start func() (*worker, error)) (*worker, error) {
 func (p *pool) drop(key string, w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.end(key, w)
+}
+
+// end ends the worker. mu is held.
+func (p *pool) end(key string, w *worker) {
 	if p.workers[key] == w {
 		delete(p.workers, key)
 	}
 	w.timer.Stop()
 	w.stop()
 	w.in.Close()
+	w.out.Close()
 }
 
 // close ends all workers.
 func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for key, w := range p.workers {
-		p.drop(key, w)
+		p.end(key, w)
 	}
 }
 
@@ -143,7 +161,7 @@ func start(node, module string, c Choice) (*worker, error) {
 		outW.Close()
 		stop()
 	}()
-	return &worker{in: inW, out: bufio.NewReader(outR), stop: stop}, nil
+	return &worker{in: inW, out: outR, stop: stop}, nil
 }
 
 type workerReply struct {
@@ -165,7 +183,7 @@ func (w *worker) ask(ctx context.Context, path, text string) (reply workerReply,
 	if _, err := w.in.Write(append(q, '\n')); err != nil {
 		return reply, err
 	}
-	line, err := w.out.ReadBytes('\n')
+	line, err := bufio.NewReader(io.LimitReader(w.out, maxReply)).ReadBytes('\n') // nothing follows before the next request
 	if err != nil {
 		return reply, err
 	}

@@ -2,6 +2,7 @@ package format_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,6 +24,8 @@ type real struct {
 	bad     string            // badly formatted
 	good    string            // the same, formatted
 	broken  string            // a syntax error; "" if the formatter takes anything
+	use     *format.Use       // for one that isn't built in
+	shim    string            // module of npm around which a script makes the program
 }
 
 var reals = []real{
@@ -31,11 +34,21 @@ var reals = []real{
 		bad: "package a\n\nfunc  f( ) {\n  println(1)\n}\n", good: "package a\n\nfunc f() {\n\tprintln(1)\n}\n", broken: "package a\n\nfunc f( {\n",
 	},
 	{
+		name: "gofumpt", file: "a.go", program: "gofumpt", project: map[string]string{".golangci.yml": "linters:\n  enable: [gofumpt]\n"},
+		bad: "package a\n\nfunc  f( ) {\n\n  println(1)\n}\n", good: "package a\n\nfunc f() {\n\tprintln(1)\n}\n", broken: "package a\n\nfunc f( {\n",
+	},
+	{
 		name: "shfmt", file: "a.sh", project: map[string]string{".editorconfig": "[*.sh]\nindent_style = space\nindent_size = 2\n"},
 		bad: "if true;then\n     echo   one\nfi\n", good: "if true; then\n  echo one\nfi\n", broken: "if true; then\n",
 	},
 	{
 		name: "prettier", file: "a.ts", program: "prettier", project: map[string]string{".prettierrc": "semi: false\n"},
+		bad: "const  alpha = { beta:1 };\n", good: "const alpha = { beta: 1 }\n", broken: "const = {;\n",
+	},
+	{
+		// It leaves a daemon behind, which must not outlive the call.
+		name: "prettierd", file: "a.ts", program: "prettierd", project: map[string]string{".prettierrc": "semi: false\n"},
+		use: &format.Use{Command: []string{"prettierd", "$FILE"}, Stdin: true, Extensions: []string{".ts"}},
 		bad: "const  alpha = { beta:1 };\n", good: "const alpha = { beta: 1 }\n", broken: "const = {;\n",
 	},
 	{
@@ -64,6 +77,11 @@ var reals = []real{
 		bad: "def f( a ):\n  return  {'one':a}\n", good: "def f(a):\n    return {\"one\": a}\n", broken: "def f(:\n",
 	},
 	{
+		// The real engine behind a stand-in for its command line, of which there is no package.
+		name: "ruff", file: "a.py", program: "node", shim: "@astral-sh/ruff-wasm-nodejs", project: map[string]string{"ruff.toml": ""},
+		bad: "def f( a ):\n  return  {'one':a}\n", good: "def f(a):\n    return {\"one\": a}\n", broken: "def f(:\n",
+	},
+	{
 		name: "yapf", file: "a.py", program: "yapf3", project: map[string]string{".style.yapf": "[style]\nbased_on_style = pep8\n"},
 		bad: "def f( a ):\n  return  {'one':a}\n", good: "def f(a):\n    return {'one': a}\n", broken: "def f(:\n",
 	},
@@ -82,11 +100,31 @@ var reals = []real{
 	},
 }
 
-// project makes a directory with the real's files and text in its file.
+// ruffShim takes the place of a command of ruff, as whet calls it.
+const ruffShim = `#!/usr/bin/env node
+const [command, flag, file, dash, ...rest] = process.argv.slice(2);
+if (command !== "format" || flag !== "--stdin-filename" || !file || dash !== "-" || rest.length) process.exit(2);
+const { Workspace, PositionEncoding } = require(%q);
+try {
+  process.stdout.write(new Workspace({}, PositionEncoding.Utf8).format(require("fs").readFileSync(0, "utf8")));
+} catch (e) {
+  console.error("error: " + e);
+  process.exit(2);
+}
+`
+
+// make makes a project with the real's files and text in its file.
 func (r real) make(t *testing.T, text string) (*os.Root, *format.Engine) {
 	t.Helper()
 	dir := t.TempDir()
-	if r.program != "" {
+	switch {
+	case r.shim != "":
+		peer.Find(t, r.program)
+		put(t, filepath.Join(dir, "vendor/bin", r.name), fmt.Sprintf(ruffShim, peer.Module(t, r.shim)))
+		if err := os.Chmod(filepath.Join(dir, "vendor/bin", r.name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	case r.program != "":
 		link(t, dir, peer.Find(t, r.program))
 	}
 	for name, text := range r.project {
@@ -99,19 +137,28 @@ func (r real) make(t *testing.T, text string) (*os.Root, *format.Engine) {
 	}
 	t.Cleanup(func() { root.Close() })
 	e := &format.Engine{Trusted: func(string, []string) error { return nil }}
+	if r.use != nil {
+		use := *r.use
+		home := t.TempDir() // for what it keeps between calls
+		use.Environment = map[string]string{"HOME": home, "XDG_RUNTIME_DIR": home}
+		e.Use = map[string]format.Use{r.name: use}
+	}
 	t.Cleanup(e.Close)
 	return root, e
 }
 
-// link makes the program the project's own, if it is of npm: that is where such
-// a program is found.
+// link makes the program the project's own, which is where one that isn't on
+// PATH is found.
 func link(t *testing.T, dir, program string) {
 	t.Helper()
-	if filepath.Base(filepath.Dir(program)) != ".bin" {
-		return
+	from, to := program, filepath.Join(dir, "vendor", "bin", filepath.Base(program))
+	if filepath.Base(filepath.Dir(program)) == ".bin" {
+		from, to = filepath.Dir(filepath.Dir(program)), filepath.Join(dir, "node_modules")
 	}
-	modules := filepath.Dir(filepath.Dir(program))
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(from, to); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -164,6 +211,7 @@ func tree(t *testing.T, root *os.Root, but string) map[string]string {
 func TestPeerFormatters(t *testing.T) {
 	for _, r := range reals {
 		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
 			root, e := r.make(t, r.bad)
 			if err := root.Chmod(r.file, 0o640); err != nil {
 				t.Fatal(err)
@@ -185,8 +233,7 @@ func TestPeerFormatters(t *testing.T) {
 			crlf := func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
 			formatted(r.bad, r.good)
 			formatted(r.good, r.good)
-			formatted(crlf(r.bad), crlf(r.good))
-			formatted("\ufeff"+r.bad, "\ufeff"+r.good)
+			formatted("\ufeff"+crlf(r.bad), "\ufeff"+crlf(r.good))
 			if diff := cmp.Diff(others, tree(t, root, r.file)); diff != "" {
 				t.Errorf("other files changed (-want +got):\n%s", diff)
 			}

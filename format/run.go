@@ -94,7 +94,11 @@ func (e *Engine) process(ctx context.Context, c Choice, in *strings.Reader, out 
 		if bytes.Contains(r.Output, []byte("No parser could be inferred")) {
 			return ErrNone
 		}
-		return failed(c, "failed (exit %d): %s", r.Code, cmp.Or(firstLine(r.Output), "it did not say why"))
+		why := firstLine(r.Output)
+		if why == "" && out != nil {
+			why = firstLine(out.kept)
+		}
+		return failed(c, "failed (exit %d): %s", r.Code, cmp.Or(why, "it did not say why"))
 	}
 	return nil
 }

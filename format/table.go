@@ -3,6 +3,7 @@ package format
 import (
 	"context"
 	"os"
+	"slices"
 )
 
 // A row is what is known about one formatter. A new formatter is a new row.
@@ -155,3 +156,8 @@ var table = [...]row{
 
 const prettierCode = ".prettierrc.js .prettierrc.cjs .prettierrc.mjs .prettierrc.ts .prettierrc.cts .prettierrc.mts " +
 	"prettier.config.js prettier.config.cjs prettier.config.mjs prettier.config.ts prettier.config.cts prettier.config.mts"
+
+// BuiltIn reports whether there is a formatter of that name.
+func BuiltIn(name string) bool {
+	return slices.ContainsFunc(table[:], func(r row) bool { return r.name == name })
+}

@@ -78,9 +78,14 @@ func (c Command) Hook() string {
 }
 
 func (c Command) isWhet() bool {
-	p, told := c.parts()
-	name := strings.TrimSuffix(path.Base(strings.ReplaceAll(p, `\`, "/")), ".exe")
-	return name == "whet" && (told == "mcp" || strings.HasPrefix(told, "hook "))
+	_, told := c.parts()
+	return c.isProgram() && (told == "mcp" || strings.HasPrefix(told, "hook "))
+}
+
+// isProgram reports whether the program is whet, wherever it is.
+func (c Command) isProgram() bool {
+	p, _ := c.parts()
+	return strings.TrimSuffix(path.Base(strings.ReplaceAll(p, `\`, "/")), ".exe") == "whet"
 }
 
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })

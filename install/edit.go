@@ -1,13 +1,17 @@
 package install
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/whet-dev/whet/internal/jsonc"
 )
+
+// A change is something that whet puts into a JSON file and takes out again.
+type change interface {
+	apply(*jsonc.Document) error
+	undo(*jsonc.Document) error
+}
 
 // An edit is one thing that whet puts into a JSON file.
 type edit struct {
@@ -21,7 +25,7 @@ type edit struct {
 func (e edit) apply(d *jsonc.Document) error {
 	at, there := e.find(d)
 	if _, ok := d.Get(at...); ok && !there && !d.Has(e.value, at...) {
-		return fmt.Errorf("%s is there already and isn't whet's; rename it first", strings.Join(at, "."))
+		return isAnothers(at...)
 	}
 	return d.Set(e.value, at...)
 }

@@ -25,7 +25,7 @@ func geminiLike(e Env, host, path string, events ...string) file {
 	for _, event := range events {
 		f.edits = append(f.edits, group(event, "", entry{Type: "command", Name: "whet", Command: e.shell(host), Timeout: seconds(event) * 1000}))
 	}
-	f.edits = append(f.edits, member("mcpServers", entry{Command: e.exe(), Args: []string{"mcp"}}))
+	f.edits = append(f.edits, e.servers("mcpServers", entry{Command: e.exe(), Args: []string{"mcp"}})...)
 	return f
 }
 
@@ -39,7 +39,7 @@ func copilotHooks(e Env) file {
 
 // server is the file in which many hosts list their MCP servers.
 func (e Env) server(path string) file {
-	return file{path: path, edits: []edit{member("mcpServers", entry{Command: e.exe(), Args: []string{"mcp"}})}}
+	return file{path: path, edits: e.servers("mcpServers", entry{Command: e.exe(), Args: []string{"mcp"}})}
 }
 
 // member is whet's entry in an object of MCP servers.

@@ -13,6 +13,7 @@ type Env struct {
 	Exe      string // whet's own path, absolute and the same after an upgrade
 	Getenv   func(string) string
 	LookPath func(string) (string, error)
+	Guests   []Guest // what hosts get beside whet's own server
 }
 
 func (e Env) home(parts ...string) string {

@@ -22,9 +22,10 @@ type Host struct {
 // A file is one that the host reads, and what whet puts there.
 type file struct {
 	path  string
-	edits []edit
+	edits []change
 	table *table
 	whole []byte // the file is whet's own
+	more  *guestTables
 }
 
 // seconds is how long a hook may take before the host gives it up. After a call
@@ -59,10 +60,10 @@ func Hosts() []Host {
 				}
 				hooks.edits = append(hooks.edits, group("SessionStart", "clear", handler("SessionStart")))
 				server := entry{Type: "stdio", Command: e.exe(), Args: []string{"mcp"}}
-				return []file{hooks, {path: e.claudeState(), edits: []edit{member("mcpServers", server)}}}
+				return []file{hooks, {path: e.claudeState(), edits: e.servers("mcpServers", server)}}
 			},
 			replaces: func(e Env) []file {
-				return []file{{path: filepath.Join(e.claude(), "settings.json"), edits: []edit{word("WebFetch", "permissions", "deny")}}}
+				return []file{{path: filepath.Join(e.claude(), "settings.json"), edits: []change{word("WebFetch", "permissions", "deny")}}}
 			},
 		},
 		{
@@ -79,10 +80,8 @@ func Hosts() []Host {
 				for _, event := range []string{"UserPromptSubmit", "PreCompact", "Stop"} {
 					hooks.edits = append(hooks.edits, group(event, "", handler(event)))
 				}
-				return []file{hooks, {path: filepath.Join(e.codex(), "config.toml"), table: &table{
-					path:   []string{"mcp_servers", "whet"},
-					values: [][2]string{{"command", quoteTOML(e.exe())}, {"args", `["mcp"]`}},
-				}}}
+				server := e.codexServer("whet", "mcp")
+				return []file{hooks, {path: filepath.Join(e.codex(), "config.toml"), table: &server, more: e.codexGuests()}}
 			},
 			Todo: "open /hooks in Codex and trust whet's: it skips hooks that nobody has trusted, silently",
 		},
@@ -90,28 +89,28 @@ func Hosts() []Host {
 			Name: "gemini", Title: "Gemini CLI", Program: "gemini",
 			dirs: func(e Env) []string { return []string{e.home(".gemini")} },
 			files: func(e Env) []file {
-				return []file{geminiLike(e, "gemini", e.home(".gemini", "settings.json"), "BeforeTool", "AfterTool", "BeforeAgent")}
+				return []file{geminiLike(e, "gemini", e.home(".gemini", "settings.json"), "BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")}
 			},
 			replaces: func(e Env) []file {
-				return []file{{path: e.home(".gemini", "settings.json"), edits: []edit{word("web_fetch", "tools", "exclude")}}}
+				return []file{{path: e.home(".gemini", "settings.json"), edits: []change{word("web_fetch", "tools", "exclude")}}}
 			},
 		},
 		{
 			Name: "qwen", Title: "Qwen Code", Program: "qwen",
 			dirs: func(e Env) []string { return []string{e.home(".qwen")} },
 			files: func(e Env) []file {
-				return []file{geminiLike(e, "qwen", e.home(".qwen", "settings.json"), "PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact")}
+				return []file{geminiLike(e, "qwen", e.home(".qwen", "settings.json"), "PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact", "Stop")}
 			},
 			replaces: func(e Env) []file {
-				return []file{{path: e.home(".qwen", "settings.json"), edits: []edit{word("web_fetch", "tools", "exclude")}}}
+				return []file{{path: e.home(".qwen", "settings.json"), edits: []change{word("web_fetch", "tools", "exclude")}}}
 			},
 		},
 		{
 			Name: "cursor", Title: "Cursor", Program: "cursor",
 			dirs: func(e Env) []string { return []string{e.home(".cursor")} },
 			files: func(e Env) []file {
-				hooks := file{path: e.home(".cursor", "hooks.json"), edits: []edit{version()}}
-				for _, event := range []string{"preToolUse", "postToolUse", "postToolUseFailure", "beforeSubmitPrompt", "preCompact"} {
+				hooks := file{path: e.home(".cursor", "hooks.json"), edits: []change{version()}}
+				for _, event := range []string{"preToolUse", "postToolUse", "postToolUseFailure", "beforeSubmitPrompt", "preCompact", "stop"} {
 					hooks.edits = append(hooks.edits, hook(event, entry{Command: e.shell("cursor"), Timeout: seconds(event)}))
 				}
 				return []file{hooks, e.server(e.home(".cursor", "mcp.json"))}
@@ -122,7 +121,7 @@ func Hosts() []Host {
 			dirs: func(e Env) []string { return []string{e.home(".copilot")} },
 			files: func(e Env) []file {
 				server := entry{Type: "local", Command: e.exe(), Args: []string{"mcp"}, Tools: []string{"*"}}
-				return []file{copilotHooks(e), {path: e.home(".copilot", "mcp-config.json"), edits: []edit{member("mcpServers", server)}}}
+				return []file{copilotHooks(e), {path: e.home(".copilot", "mcp-config.json"), edits: e.servers("mcpServers", server)}}
 			},
 		},
 		{
@@ -130,7 +129,7 @@ func Hosts() []Host {
 			dirs: func(e Env) []string { return []string{e.vscode()} },
 			files: func(e Env) []file { // it reads Copilot's hooks
 				server := entry{Type: "stdio", Command: e.exe(), Args: []string{"mcp"}}
-				return []file{copilotHooks(e), {path: filepath.Join(e.vscode(), "mcp.json"), edits: []edit{member("servers", server)}}}
+				return []file{copilotHooks(e), {path: filepath.Join(e.vscode(), "mcp.json"), edits: e.servers("servers", server)}}
 			},
 		},
 		{
@@ -138,13 +137,12 @@ func Hosts() []Host {
 			dirs: func(e Env) []string { return []string{e.config("crush")} },
 			files: func(e Env) []file {
 				server := entry{Type: "stdio", Command: e.exe(), Args: []string{"mcp"}}
-				return []file{{path: e.config("crush", "crush.json"), edits: []edit{
+				return []file{{path: e.config("crush", "crush.json"), edits: append([]change{
 					hook("PreToolUse", entry{Name: "whet", Command: e.shell("crush"), Timeout: seconds("PreToolUse")}),
-					member("mcp", server),
-				}}}
+				}, e.servers("mcp", server)...)}}
 			},
 			replaces: func(e Env) []file {
-				return []file{{path: e.config("crush", "crush.json"), edits: []edit{word("fetch", "options", "disabled_tools")}}}
+				return []file{{path: e.config("crush", "crush.json"), edits: []change{word("fetch", "options", "disabled_tools")}}}
 			},
 		},
 		{

@@ -123,10 +123,8 @@ func (f file) transform(text []byte, remove bool) ([]byte, error) {
 		return f.whole, nil
 	case remove && text == nil:
 		return nil, nil
-	case f.table != nil && remove:
-		return f.table.undo(text)
 	case f.table != nil:
-		return f.table.apply(text)
+		return f.tables(text, remove)
 	}
 	d, err := jsonc.Parse(text)
 	if err != nil {

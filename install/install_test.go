@@ -114,6 +114,7 @@ func TestInstallLeavesFilesAsTheyWere(t *testing.T) {
 		for _, replace := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				e := testEnv(t)
+				e.Guests = []Guest{{"reviewer__lint", "acme/reviewer/lint"}, {"b__x", "acme/b/x y"}}
 				makeHome(t, e, files)
 				before := tree(t, e.Home)
 				w := Wish{Hosts: Hosts(), Replace: replace}
@@ -182,6 +183,54 @@ func TestUninstallKeepsWhatCameLater(t *testing.T) {
 		if diff := cmp.Diff(strings.TrimRight(want, "\n"), strings.TrimRight(after[name], "\n")); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
+	}
+}
+
+// Packages' servers come with an install, go with the next one if they are
+// wanted no more, and are all gone after an uninstall, also of files that a
+// person has edited since.
+func TestGuests(t *testing.T) {
+	e := testEnv(t)
+	makeHome(t, e, homes["comments"])
+	first := e
+	first.Guests = []Guest{{"reviewer__lint", "acme/reviewer/lint"}, {"old__x", "acme/old/x"}}
+	carryOut(t, first, Wish{Hosts: Hosts()})
+	second := e
+	second.Guests = []Guest{{"reviewer__lint", "acme/reviewer/lint"}, {"new__y", "acme/new/y"}}
+	carryOut(t, second, Wish{Hosts: Hosts()})
+	files := tree(t, e.Home)
+	for _, name := range []string{".claude.json", ".codex/config.toml", ".gemini/settings.json", ".qwen/settings.json", ".cursor/mcp.json", ".copilot/mcp-config.json", ".config/Code/User/mcp.json", ".config/crush/crush.json", ".codeium/windsurf/mcp_config.json"} {
+		text := files[name]
+		for part, want := range map[string]bool{"reviewer__lint": true, "acme/reviewer/lint": true, "new__y": true, "old__x": false, "acme/old/x": false} {
+			if strings.Contains(text, part) != want {
+				t.Errorf("%s: %s is there: %v, want %v\n%s", name, part, !want, want, text)
+			}
+		}
+	}
+	var claude struct {
+		Servers map[string]entry `json:"mcpServers"`
+	}
+	if err := json.Unmarshal([]byte(files[".claude.json"]), &claude); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(entry{Type: "stdio", Command: "/opt/whet", Args: []string{"mcp", "--server", "acme/reviewer/lint"}}, claude.Servers["reviewer__lint"]); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	for _, name := range []string{".claude/settings.json", ".codex/config.toml"} { // edited since
+		path := filepath.Join(e.Home, name)
+		if err := os.WriteFile(path, []byte(files[name]+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	carryOut(t, e, Wish{Hosts: Hosts(), Remove: true})
+	for name, text := range tree(t, e.Home) {
+		if strings.Contains(text, "__") {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+	makeHome(t, e, map[string]string{".cursor/mcp.json": `{"mcpServers": {"reviewer__lint": {"command": "mine"}}}`})
+	if _, err := Plan(second, Wish{Hosts: Hosts()}, Load(e.Home)); err == nil || !strings.Contains(err.Error(), "mcpServers.reviewer__lint is there already and isn't whet's; rename it first") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -343,7 +392,8 @@ func FuzzEdits(f *testing.F) {
 	}
 	f.Add([]byte(`{"hooks":{"PreToolUse":[1,/*a*/]},}`))
 	f.Add([]byte("{//\n\"hooks\":{\"PreToolUse\":[[],{}//x\n,//y\n]}}"))
-	edits := []edit{group("PreToolUse", "*", entry{Command: "/opt/whet hook codex"}), member("mcpServers", entry{Command: "/opt/whet", Args: []string{"mcp"}}), word("WebFetch", "permissions", "deny")}
+	guest := guests{"mcpServers", map[string]entry{"acme__lint": {Command: "/opt/whet", Args: Guest{Server: "acme/x/lint"}.args()}}}
+	edits := []change{group("PreToolUse", "*", entry{Command: "/opt/whet hook codex"}), member("mcpServers", entry{Command: "/opt/whet", Args: []string{"mcp"}}), word("WebFetch", "permissions", "deny"), guest}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		whole := file{path: "f.json", edits: edits}
 		out, err := whole.transform(text, false)

@@ -15,8 +15,8 @@ import (
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/kit/guards"
+	"github.com/whet-dev/whet/market"
 	"github.com/whet-dev/whet/search"
-	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/client"
 	"github.com/whet-dev/whet/webfetch"
 )
@@ -26,7 +26,6 @@ type Config struct {
 	Schema string `json:"$schema,omitempty" doc:"address of the JSON Schema, for editors"`
 	Tools  Tools  `json:"tools,omitzero" doc:"which tools whet offers"`
 	guards.Config
-	Task     task.Options     `json:"task,omitzero" doc:"background tasks"`
 	Webfetch webfetch.Options `json:"webfetch,omitzero" doc:"fetching of web pages"`
 	Network  webfetch.Network `json:"network,omitzero" doc:"what may be reached"`
 	Agent    agent.Settings   `json:"agent,omitzero" doc:"whet's own agent: its model and where models are"`
@@ -63,6 +62,7 @@ func tools(c Config) []whet.Tool {
 		search.Tools(),
 		client.Tools(&client.Client{Start: client.Spawn}),
 		webfetch.Tools(Fetching(c)),
+		[]whet.Tool{market.Tool(Market)},
 		astgrep.Tools(c.AstGrep, astgrep.Deps{Locate: search.Locate, Commit: commit}),
 	)
 }

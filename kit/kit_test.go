@@ -84,6 +84,7 @@ func TestToolsAreDocumented(t *testing.T) {
 		"grep":             "search",
 		"glob":             "search",
 		"webfetch":         "webfetch",
+		"marketplace":      "marketplace",
 	}
 	for _, tool := range full().Tools {
 		f := feature[tool.Name]

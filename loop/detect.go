@@ -17,6 +17,7 @@ type Step struct {
 	Error   string // of what a failed call says; "" for one that did not fail
 	Mutates bool   // it has changed files
 	Shell   bool   // it may have changed anything
+	Page    *Page  // what it has read of a file; nil for other calls
 }
 
 // NewStep digests a finished call.
@@ -25,6 +26,7 @@ func NewStep(tool string, args json.RawMessage, text string, failed bool) Step {
 		Tool: tool, Call: Key(tool, args), Loose: LooseKey(tool, args),
 		Result: Sum(text, failed), Normal: Sum(Normal(text), failed),
 		Mutates: mutates(tool, args) && !failed, Shell: strings.EqualFold(tool, "bash"),
+		Page: newPage(tool, args, text, failed),
 	}
 	if failed {
 		s.Error = sum(errorLine(s.Tool, text))
@@ -55,6 +57,7 @@ type history struct {
 	Errors []errs   `json:"errors,omitempty"`
 	Waits  []waits  `json:"waits,omitempty"`
 	State  waits    `json:"state,omitzero"` // the last look at a task
+	Pages  pages    `json:"pages,omitzero"`
 }
 
 type recent struct {
@@ -120,7 +123,7 @@ func (w *Watch) Detect(s Step, d Detectors) string {
 		w.Recent = append(w.Recent, r)
 		w.Recent = w.Recent[max(0, len(w.Recent)-window):]
 	}
-	failing := w.failing(s)
+	failing, paging := w.failing(s), w.paging(s)
 	p, rounds := w.cycle()
 	switch {
 	case d.Errors != Off && failing != "":
@@ -131,6 +134,8 @@ func (w *Watch) Detect(s Step, d Detectors) string {
 			return ""
 		}
 		return fmt.Sprintf("[LOOP GUARD] The last %d calls were the same %d calls %d times over, with the same results. Going round again will not help: use what you have, try something of another kind, or say what blocks you.", p*rounds, p, rounds)
+	case d.Paging != Off && paging != "":
+		return paging
 	case d.Stall != Off:
 		return w.stall(s)
 	}

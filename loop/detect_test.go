@@ -18,7 +18,7 @@ import (
 // kind is what a notice is about.
 func kind(notice string) string {
 	for _, k := range []struct{ text, kind string }{
-		{"This ", "repeat"}, {"among the last", "stall"}, {"times over", "cycle"}, {"whatever the arguments", "errors"}, {"for the ", "wait"}, {"same state", "state"},
+		{"This ", "repeat"}, {"among the last", "stall"}, {"times over", "cycle"}, {"whatever the arguments", "errors"}, {"for the ", "wait"}, {"same state", "state"}, {"one file", "paging"},
 	} {
 		if strings.Contains(notice, k.text) && (k.kind != "repeat" || !strings.Contains(notice, "among")) {
 			return k.kind

@@ -168,7 +168,8 @@ func cosmetic(name string) bool {
 }
 
 // LooseKey identifies a call as [Key] does, but whatever its cosmetic
-// arguments, the white space at the end of texts, and the spelling of paths.
+// arguments, the white space at the end of texts, the spelling of paths, and
+// which part of a file or of the matches it asks for.
 func LooseKey(tool string, args json.RawMessage) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(args, &m) != nil {
@@ -176,7 +177,7 @@ func LooseKey(tool string, args json.RawMessage) string {
 	}
 	var names []string
 	for name := range m {
-		if cosmetic(name) {
+		if cosmetic(name) || part(tool, name) {
 			names = append(names, name)
 		}
 	}
@@ -191,7 +192,7 @@ func LooseKey(tool string, args json.RawMessage) string {
 			continue
 		}
 		s = strings.TrimRight(s, " \t\r\n")
-		if slices.Contains([]string{"path", "file_path", "filePath", "filename", "dir", "directory"}, name) && s != "" {
+		if slices.Contains(pathArgs[:], name) && s != "" {
 			s = path.Clean(s)
 		}
 		m[name], _ = json.Marshal(s) // a string always marshals

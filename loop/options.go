@@ -19,6 +19,7 @@ type Detectors struct {
 	Stall       string `json:"stall,omitempty" doc:"the same call with the same result three times among 20, with no change of a file and no other shell command between; default warn" enum:"warn,off"`
 	Cycle       string `json:"cycle,omitempty" doc:"the same two to four calls with the same results, three times over; default warn" enum:"warn,off"`
 	Errors      string `json:"errors,omitempty" doc:"four failures of one tool in a row with the same error for other arguments; default warn" enum:"warn,off"`
+	Paging      string `json:"paging,omitempty" doc:"forty reads of one file that have shown it more than three times over, with nothing else read or changed between; default warn" enum:"warn,off"`
 	Supervision string `json:"supervision,omitempty" doc:"a task's state asked for three times and the same, though the task tools are exempt; default off" enum:"warn,off"`
 }
 

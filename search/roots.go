@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,6 +77,26 @@ func siblings(roots []string, p string) []string {
 	const most = 10_000 // a directory of a million files isn't worth the wait
 	names, _ := f.Readdirnames(most)
 	return neighbours(want, names)
+}
+
+// A MissingError says to a person that a path isn't there, and what stands
+// where it was looked for.
+type MissingError struct{ Given, Nearest, Similar string }
+
+func (e *MissingError) Error() string {
+	text := fmt.Sprintf("%s does not exist; the nearest directory that does is %s", Printable(e.Given), Printable(e.Nearest))
+	if e.Similar != "" {
+		text += ", which has " + e.Similar
+	}
+	return text
+}
+
+// Missing describes the absolute path p, which isn't there, as it was given. It
+// is for who may look anywhere.
+func Missing(given, p string) *MissingError {
+	dir := nearest(p)
+	root := filepath.VolumeName(dir) + string(filepath.Separator)
+	return &MissingError{given, dir, strings.Join(siblings([]string{root}, p), ", ")}
 }
 
 // neighbours returns up to three of names by edit distance from want.

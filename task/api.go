@@ -18,6 +18,9 @@ type Caller struct {
 	Dir    string   `json:"dir,omitempty"`
 	Tree   string   `json:"worktree,omitempty"`
 	Allow  []string `json:"allow,omitempty"` // permissions that the person gave to the whole session; "*" is all
+	// Via is a socket at which the caller's own host can be reached, if it lends
+	// itself: an OpenCode with whet's plugin.
+	Via string `json:"via,omitempty"`
 	// Model and BaseURL are the caller's own, for tasks that the configuration
 	// names none for.
 	Model   string `json:"model,omitempty"`
@@ -38,6 +41,7 @@ type Request struct {
 	Files   []string      `json:"files,omitempty"`
 	After   []string      `json:"after,omitempty"`
 	MaxRun  time.Duration `json:"max_run,omitempty"`
+	Where   Isolation     `json:"where,omitempty"`
 	Offset  int           `json:"offset,omitempty"`
 	Limit   int           `json:"limit,omitempty"`
 	Wait    time.Duration `json:"wait,omitempty"` // how long the answer may take

@@ -70,6 +70,10 @@ type Look struct {
 	Tool    string   // running now
 	Changed []string
 	Active  time.Time // last sign of life; zero if unknown
+	// The rest is the runner's to set: what the task's worktree was found to
+	// hold, and who else has changed its files.
+	Checkout *Checkout
+	Also     []Also
 }
 
 // Ended reports evidence of an end.

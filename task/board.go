@@ -27,20 +27,20 @@ const maxValue = 160
 // retained is how many acknowledged stops the board offers for revival.
 const retained = 2
 
+// reused is how many finished sessions of each agent are offered again.
+const reused = 2
+
 // Board returns what the orchestrator sees of its tasks, "" if there are none.
-// For equal tasks of equal [Task.Class] it is the same bytes: it tells no time.
-// reuse bounds the finished sessions offered again, for each agent; 0 means 2.
-func Board(tasks []*Task, now time.Time, reuse int) string {
+// For equal tasks of equal [Task.Class] it is the same bytes: it tells no time,
+// and of the budget only how near its end is.
+func Board(tasks []*Task, now time.Time, budget Budget) string {
 	if len(tasks) == 0 {
 		return ""
-	}
-	if reuse == 0 {
-		reuse = 2
 	}
 	var active, reusable, stopped []*Task
 	for _, t := range tasks {
 		switch {
-		case !t.Acked:
+		case !t.Acked || t.Checkout.Waits():
 			active = append(active, t)
 		case t.Phase == Stopped:
 			stopped = append(stopped, t)
@@ -52,11 +52,12 @@ func Board(tasks []*Task, now time.Time, reuse int) string {
 	slices.SortFunc(active, byAlias)
 	b := board{now: now, queue: queue(tasks)}
 	b.WriteString(boardHead)
+	b.WriteString(budget.line(Spent(tasks)))
 	b.section("Active / Unreconciled", active)
 	if len(active) == 0 {
 		b.WriteString("- none\n")
 	}
-	b.section("Reusable Sessions", latest(reusable, func(t *Task) string { return t.Agent }, reuse, byAlias))
+	b.section("Reusable Sessions", latest(reusable, func(t *Task) string { return t.Agent }, reused, byAlias))
 	b.section("Retained / Recovery", latest(stopped, func(*Task) string { return "" }, retained, byAlias))
 	b.WriteString(boardFoot)
 	return b.String()
@@ -144,6 +145,11 @@ func (b *board) state(t *Task) string {
 	add(class != "", class)
 	add(t.Phase == Running && t.CancelReq && !t.Deadline, "cancelling")
 	add(t.Waiting > 0, fmt.Sprintf("msgs %d", t.Waiting))
+	if c := t.Checkout; c != nil {
+		add(c.Fate == "", "worktree")
+		add(c.Fate == Unmerged, "waits for task_merge")
+		add(c.Fate == Clashing, fmt.Sprintf("merge conflict (%d files)", len(c.Conflicts)))
+	}
 	return strings.Join(words, ", ")
 }
 

@@ -89,11 +89,11 @@ Sessions under Reusable and Retained keep their context: task_revive goes on wit
 - fix-8 / tsk_008 / fixer / stopped, acknowledged
   Objective: job 8
 </system-reminder>`
-	got := task.Board(tasks, now, 0)
+	got := task.Board(tasks, now, task.Budget{})
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	if task.Board(nil, now, 0) != "" {
+	if task.Board(nil, now, task.Budget{}) != "" {
 		t.Error("a board without tasks")
 	}
 }
@@ -108,7 +108,7 @@ func TestBoardIsBounded(t *testing.T) {
 		kept.Used = now.Add(time.Duration(-i) * time.Second)
 		tasks = append(tasks, used, kept, row(i+21, done...), row(i+31, run...))
 	}
-	got := task.Board(tasks, now, 0)
+	got := task.Board(tasks, now, task.Budget{})
 	for n, want := range map[int]bool{4: false, 5: true, 6: true, 11: true, 12: true, 13: false, 21: true, 26: true, 31: true, 36: true} {
 		if has := strings.Contains(got, fmt.Sprintf("fix-%d /", n)); has != want {
 			t.Errorf("fix-%d on the board: %v", n, has)
@@ -133,9 +133,9 @@ func TestBoardIsStable(t *testing.T) {
 			x.Title, x.Text, x.Reason = hostile[rnd.IntN(4)], hostile[rnd.IntN(4)], hostile[rnd.IntN(4)]
 			tasks = append(tasks, x)
 		}
-		first := task.Board(tasks, now, 0)
+		first := task.Board(tasks, now, task.Budget{})
 		rnd.Shuffle(len(tasks), func(i, j int) { tasks[i], tasks[j] = tasks[j], tasks[i] })
-		if second := task.Board(tasks, now.Add(time.Minute), 0); first != second {
+		if second := task.Board(tasks, now.Add(time.Minute), task.Budget{}); first != second {
 			t.Fatalf("two boards of the same tasks:\n%s", cmp.Diff(first, second))
 		}
 		inside := strings.TrimSuffix(strings.TrimPrefix(first, "<system-reminder>\n"), "</system-reminder>")
@@ -249,6 +249,55 @@ func TestPrefix(t *testing.T) {
 	for agent, want := range map[string]string{"explorer": "exp", "fixer": "fix", "council": "cou", "team/reviewer": "tea", "x": "x", "Ünï": "n", "": "job", "é": "job"} {
 		if got := task.Prefix(agent); got != want {
 			t.Errorf("Prefix(%q) = %q, want %q", agent, got, want)
+		}
+	}
+}
+
+// The budget shows once most of it is used, in words that stay the same.
+func TestBoardBudget(t *testing.T) {
+	head := "#### Active"
+	line := func(b task.Budget, u task.Usage) string {
+		x, y := row(1, run...), row(2, run...)
+		x.Usage, y.Usage = u, u
+		text := task.Board([]*task.Task{x, y}, now, b)
+		_, rest, _ := strings.Cut(text, "goes on with them.\n")
+		said, _, _ := strings.Cut(rest, "\n"+head)
+		return said
+	}
+	const most, all = "Over 80 % of the budget of this session is used. Start only what is needed.\n", "The budget of this session is used up: no new task is started. Those at work go on.\n"
+	for _, tt := range []struct {
+		b    task.Budget
+		each task.Usage
+		want string
+	}{
+		{task.Budget{}, task.Usage{Cost: 100, Input: 1e9}, ""},
+		{task.Budget{USD: 10}, task.Usage{Cost: 3.9}, ""},
+		{task.Budget{USD: 10}, task.Usage{Cost: 4}, most},
+		{task.Budget{USD: 10}, task.Usage{Cost: 4.99}, most},
+		{task.Budget{USD: 10}, task.Usage{Cost: 5}, all},
+		{task.Budget{Tokens: 100}, task.Usage{Input: 39, Output: 0}, ""},
+		{task.Budget{Tokens: 100}, task.Usage{Input: 30, Output: 10}, most},
+		{task.Budget{Tokens: 100, USD: 1}, task.Usage{Input: 10, Cost: 0.45}, most},
+		{task.Budget{Tokens: 100, USD: 1}, task.Usage{Input: 60, Cost: 0.45}, all},
+	} {
+		if got := line(tt.b, tt.each); got != tt.want {
+			t.Errorf("%+v, each %+v: %q, want %q", tt.b, tt.each, got, tt.want)
+		}
+	}
+}
+
+// What a worktree holds is on the board until it is merged or dropped, also
+// when its end was read long ago.
+func TestBoardShowsWhatWaits(t *testing.T) {
+	x := row(1, with(done, task.Acknowledged)...)
+	for fate, want := range map[task.Fate]string{
+		task.Unmerged: "#### Active / Unreconciled\n- fix-1 / tsk_001 / fixer / completed, reconciled, waits for task_merge\n",
+		task.Clashing: "#### Active / Unreconciled\n- fix-1 / tsk_001 / fixer / completed, reconciled, merge conflict (2 files)\n",
+		task.Merged:   "#### Reusable Sessions\n- fix-1 / tsk_001 / fixer / completed, reconciled\n",
+	} {
+		x.Checkout = &task.Checkout{Base: "b", Fate: fate, Conflicts: []string{"a", "b"}}
+		if got := task.Board([]*task.Task{x}, now, task.Budget{}); !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
 }

@@ -7,13 +7,18 @@ import (
 )
 
 // A Claim is the files that a task at work alone may change: globs relative to
-// its directory, in which ** stands for any number of directories.
+// its directory, in which ** stands for any number of directories. Without any,
+// it merely tells that the task may change something.
 type Claim struct {
-	Task  string   `json:"task"`
-	Alias string   `json:"alias"`
-	Agent string   `json:"agent"`
-	Dir   string   `json:"dir"`
-	Files []string `json:"files"`
+	Task    string   `json:"task"`
+	Session string   `json:"session,omitempty"` // the backend's own name for its conversation
+	Alias   string   `json:"alias"`
+	Agent   string   `json:"agent"`
+	Dir     string   `json:"dir"`
+	Files   []string `json:"files,omitempty"`
+	// Main is what a task that works in a worktree, then Dir, must leave alone:
+	// the checkout that the worktree was made from.
+	Main string `json:"main,omitempty"`
 }
 
 // Owns reports whether the claim names the file, an absolute path.
@@ -124,7 +129,12 @@ func meetSegment(a, b string, literal bool) bool {
 		(strings.HasSuffix(tailA, tailB) || strings.HasSuffix(tailB, tailA))
 }
 
-// ClaimOf returns what t claims; ok is false if it claims nothing.
+// ClaimOf returns what t claims; ok is false if it changes nothing. All of its
+// own worktree is its own.
 func ClaimOf(t *Task) (c Claim, ok bool) {
-	return Claim{t.ID, t.Alias, t.Agent, t.Dir, t.Files}, t.Writes && len(t.Files) > 0
+	c = Claim{Task: t.ID, Session: t.Session, Alias: t.Alias, Agent: t.Agent, Dir: t.Dir, Files: t.Files}
+	if t.Checkout != nil {
+		c.Dir, c.Files, c.Main = t.Checkout.Dir, []string{"**"}, t.Checkout.Root
+	}
+	return c, t.Writes
 }

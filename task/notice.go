@@ -2,6 +2,8 @@ package task
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -66,10 +68,38 @@ func (t *Task) reason() string {
 }
 
 func (t *Task) changes() string {
-	if len(t.Changed) == 0 {
+	lines := slices.Clone(t.Changed)
+	if out := t.outside(); len(out) > 0 {
+		lines = append(lines, "outside what it owns: "+strings.Join(out, ", "))
+	}
+	for _, a := range t.Also {
+		lines = append(lines, fmt.Sprintf("also changed by %s: %s", a.By, strings.Join(a.Files, ", ")))
+	}
+	if c := t.Checkout; c.Waits() {
+		if c.Trouble != "" {
+			lines = append(lines, "its worktree could not be looked at: "+c.Trouble)
+		}
+		lines = append(lines, fmt.Sprintf("These changes are in its own worktree, %s, and not in the project. They wait: task_merge with task_id %q and mode apply or discard.", c.Dir, t.Alias))
+	}
+	if len(lines) == 0 {
 		return ""
 	}
-	return "<changes>\n" + inert(strings.Join(t.Changed, "\n")) + "\n</changes>\n"
+	return "<changes>\n" + inert(strings.Join(lines, "\n")) + "\n</changes>\n"
+}
+
+// outside lists the files that t has changed and does not own, where it owns
+// any.
+func (t *Task) outside() (out []string) {
+	if len(t.Files) == 0 {
+		return nil
+	}
+	own := Claim{Dir: t.Home(), Files: t.Files}
+	for _, f := range t.Changed {
+		if !own.Owns(filepath.Join(t.Home(), filepath.FromSlash(f))) {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // more says how to read what was left out.
@@ -118,7 +148,9 @@ func Started(t *Task, position int) string {
 	if t.Uncertain {
 		what = "Whether the backend took it is not known yet; that is found out without you. Do not launch it again.\nstatus: admission_unknown"
 	}
-	if len(t.Files) > 0 {
+	if t.Checkout != nil {
+		what += "\nIt works in a git worktree of its own: its changes wait for task_merge."
+	} else if len(t.Files) > 0 {
 		what += "\nIt owns: " + Line(strings.Join(t.Files, ", "))
 	}
 	return fmt.Sprintf("<task id=%q alias=%q generation=\"%d\" state=%q>\n<summary>Background task started: %s</summary>\n<task_result>\n%s\n</task_result>\n</task>",
@@ -180,6 +212,7 @@ func Status(t *Task, position int, now time.Time) string {
 	line(t.Usage.Output > 0, "tokens_out: %d", t.Usage.Output)
 	line(t.Reason != "" && !open, "reason: %s", Line(t.Reason))
 	line(true, "dir: %s", Line(t.Dir))
+	line(t.Checkout != nil, "worktree: %s", t.Checkout.state())
 	line(t.Phase == Running, "next: you are told when it ends; task_message reaches it meanwhile.")
 	return strings.TrimSuffix(b.String(), "\n")
 }

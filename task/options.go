@@ -1,5 +1,10 @@
 package task
 
+import (
+	"cmp"
+	"time"
+)
+
 // Options is the section of the configuration about background tasks. The zero
 // value is the default.
 type Options struct {
@@ -13,12 +18,48 @@ type Options struct {
 	IdleExitS   int `json:"idleExitS,omitempty" doc:"the runner ends itself after this long without work, in seconds (default 1800)" min:"0"`
 	KeepDays    int `json:"keepDays,omitempty" doc:"ended tasks are kept this long (default 30)" min:"0"`
 
-	Allow    []string            `json:"allow,omitempty" doc:"what background tasks may do without a person's permission: bash, edit outside the project, ..." layer:"user" eg:"bash"`
-	OpenCode OpenCode            `json:"opencode,omitzero" doc:"the backend opencode" layer:"user"`
-	Budget   Budget              `json:"budget,omitzero" doc:"no new task is started once this is used up, for each orchestrator session"`
-	ACP      map[string]ACPAgent `json:"acp,omitempty" doc:"agents that speak the Agent Client Protocol, by name" layer:"user"`
-	Agents   map[string]Agent    `json:"agents,omitempty" doc:"who works as which specialist" layer:"user"`
+	Wake Wake `json:"wake,omitzero" doc:"when an agent that rests is told of something without being asked"`
+
+	Allow     []string            `json:"allow,omitempty" doc:"what background tasks may do without a person's permission: bash, edit outside the project, ..." layer:"user" eg:"bash"`
+	NATS      NATS                `json:"nats,omitzero" doc:"workers on other machines, and the NATS server that they share with this one" layer:"user"`
+	OpenCode  OpenCode            `json:"opencode,omitzero" doc:"the backend opencode" layer:"user"`
+	Ownership Ownership           `json:"ownership,omitzero" doc:"what is done so that two tasks don't change the same files"`
+	Budget    Budget              `json:"budget,omitzero" doc:"no new task is started once this is used up, for each orchestrator session"`
+	ACP       map[string]ACPAgent `json:"acp,omitempty" doc:"agents that speak the Agent Client Protocol, by name" layer:"user"`
+	Agents    map[string]Agent    `json:"agents,omitempty" doc:"who works as which specialist" layer:"user"`
 }
+
+// Ownership says what is done so that two tasks don't change the same files.
+type Ownership struct {
+	OnConflict string `json:"onConflict,omitempty" doc:"a task that wants files which a task at work owns: auto (the default: it works in a git worktree of its own, or waits where that can't be had), queue (it waits), refuse (it is not launched) or allow (nobody owns anything)" enum:"auto,queue,refuse,allow"`
+}
+
+// Wake says when an orchestrator that has ended its turn is made to go on. None
+// of it happens for tasks that merely run, nor while it waits for a person.
+type Wake struct {
+	Enabled *bool `json:"enabled,omitempty" doc:"whether it is woken at all; default true. What it was not told is told with the person's next message"`
+	OnEnd   *bool `json:"onEnd,omitempty" doc:"at the end of a task that it was not told of; default true"`
+	IdleS   int   `json:"idleS,omitempty" doc:"after this long at rest with unfinished todos or an end that it never used, in seconds (default 300); OpenCode only" min:"0"`
+	MinGapS int   `json:"minGapS,omitempty" doc:"at least this long between two, in seconds (default 30); what ends meanwhile is told together" min:"0"`
+	Cap     int   `json:"cap,omitempty" doc:"how often for the same unfinished work (default 2)" min:"0"`
+}
+
+// Ends reports whether the end of a task wakes.
+func (w Wake) Ends() bool { return w.on() && (w.OnEnd == nil || *w.OnEnd) }
+
+func (w Wake) on() bool { return w.Enabled == nil || *w.Enabled }
+
+// Idle returns after how long a rest wakes, and how often for the same reason;
+// 0 means never.
+func (w Wake) Idle() (after time.Duration, most int) {
+	if !w.on() {
+		return 0, 0
+	}
+	return time.Duration(cmp.Or(w.IdleS, 300)) * time.Second, cmp.Or(w.Cap, 2)
+}
+
+// MinGap returns the least time between two.
+func (w Wake) MinGap() time.Duration { return time.Duration(cmp.Or(w.MinGapS, 30)) * time.Second }
 
 // Budget bounds what the tasks of one session may use.
 type Budget struct {
@@ -26,9 +67,36 @@ type Budget struct {
 	Tokens int     `json:"tokens,omitempty" doc:"tokens in and out; 0 means no limit" min:"0"`
 }
 
+// Spent is what tasks have used, all together.
+func Spent(tasks []*Task) (used Usage) {
+	for _, t := range tasks {
+		used = used.Add(t.Usage)
+	}
+	return used
+}
+
+// line is what the board says of the budget: nothing until most of it is used,
+// and then the same until all of it is.
+func (b Budget) line(used Usage) string {
+	part := 0.0
+	if b.USD > 0 {
+		part = used.Cost / b.USD
+	}
+	if b.Tokens > 0 {
+		part = max(part, float64(used.Input+used.Output)/float64(b.Tokens))
+	}
+	switch {
+	case part >= 1:
+		return "The budget of this session is used up: no new task is started. Those at work go on.\n"
+	case part >= 0.8:
+		return "Over 80 % of the budget of this session is used. Start only what is needed.\n"
+	}
+	return ""
+}
+
 // Agent says who works as a specialist.
 type Agent struct {
-	Backend string `json:"backend,omitempty" doc:"llm (the default: whet's own agent) opencode, or acp:NAME" eg:"acp:claude"`
+	Backend string `json:"backend,omitempty" doc:"llm (the default: whet's own agent), remote (the default with nats.url: whet's own agent on another machine), opencode, or acp:NAME" eg:"acp:claude"`
 	Model   string `json:"model,omitempty" doc:"PROVIDER/NAME; default is the model of whet's own agent" eg:"anthropic/NAME"`
 }
 
@@ -44,4 +112,12 @@ type OpenCode struct {
 	URL         string `json:"url,omitempty" doc:"address of a server that is running; without it whet starts one of its own" eg:"http://127.0.0.1:4096"`
 	PasswordEnv string `json:"passwordEnv,omitempty" doc:"environment variable that holds its password (default OPENCODE_SERVER_PASSWORD)"`
 	Command     string `json:"command,omitempty" doc:"program to start (default opencode)"`
+}
+
+// NATS says where the server is by which workers on other machines get tasks.
+type NATS struct {
+	URL            string `json:"url,omitempty" doc:"address of a NATS server with JetStream: tls://HOST, or nats://HOST for one that isn't encrypted. With it, whet's own agent works on the workers (whet serve --worker) and not here" eg:"tls://nats.example.com"`
+	TokenEnv       string `json:"tokenEnv,omitempty" doc:"environment variable that holds the token (default WHET_NATS_TOKEN)"`
+	CredentialsEnv string `json:"credentialsEnv,omitempty" doc:"environment variable that holds the path of a credentials file (default WHET_NATS_CREDENTIALS)"`
+	LostAfterS     int    `json:"lostAfterS,omitempty" doc:"a worker that is silent for so many seconds has lost its task to the next one (default 30); what the runner says counts" min:"1" max:"3600"`
 }

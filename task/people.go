@@ -26,6 +26,9 @@ func (t *Task) Condition(now time.Time) string {
 	if t.Unread() {
 		words = append(words, "unread")
 	}
+	if t.Checkout.Waits() {
+		words = append(words, "to merge")
+	}
 	return strings.Join(words, ", ")
 }
 
@@ -71,14 +74,14 @@ func (l Entry) Words() string {
 	return l.Body
 }
 
-// SortForPeople puts tasks at work first, then ends that nobody has read, then
-// the others, the newest first.
+// SortForPeople puts tasks at work first, then ends that nobody has read
+// and changes that nobody has merged, then the others, the newest first.
 func SortForPeople(tasks []*Task) {
 	rank := func(t *Task) int {
 		switch {
 		case !t.Phase.Closed():
 			return 0
-		case t.Unread():
+		case t.Unread() || t.Checkout.Waits():
 			return 1
 		}
 		return 2

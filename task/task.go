@@ -18,6 +18,7 @@ type Task struct {
 	Model   string `json:"model,omitempty"`
 	BaseURL string `json:"base_url,omitempty"` // of the model, where that isn't configured
 	Session string `json:"session,omitempty"`  // the backend's own name for the conversation
+	Via     string `json:"via,omitempty"`      // socket of the host that works on it, where that is the parent's own
 	Dir     string `json:"dir"`
 	Tree    string `json:"worktree,omitempty"`
 
@@ -29,6 +30,11 @@ type Task struct {
 	For    string        `json:"for,omitempty"`    // the task that gathers this one's answer
 	MaxRun time.Duration `json:"max_run,omitempty"`
 	Allow  []string      `json:"allow,omitempty"` // actions that need no person's permission
+
+	Isolation Isolation `json:"isolation,omitempty"` // as the parent wants it
+	Repo      string    `json:"repo,omitempty"`      // the one repository that holds its files; it may get a worktree of that
+	NoRepo    string    `json:"no_repo,omitempty"`   // why it can't
+	Checkout  *Checkout `json:"checkout,omitempty"`  // the worktree that it works in
 
 	Job
 	Created time.Time `json:"created"`
@@ -43,9 +49,20 @@ type Task struct {
 	Text    string   `json:"text,omitempty"`  // its answer, or what there is of one
 	Reason  string   `json:"reason,omitempty"`
 	Changed []string `json:"changed,omitempty"` // files that it wrote, relative to Dir
+	Also    []Also   `json:"also,omitempty"`    // who else changed some of these meanwhile
 	Usage   Usage    `json:"usage,omitzero"`    // of all generations
 	Writes  bool     `json:"writes,omitempty"`  // may change files
 }
+
+// An Isolation says where a task works.
+type Isolation string
+
+// Where a task works. The zero value leaves it to the configuration: with the
+// others, unless its files belong to one of them.
+const (
+	Shared   Isolation = "shared"
+	Isolated Isolation = "worktree"
+)
 
 // Older orders tasks by when they were launched.
 func Older(a, b *Task) int {
@@ -55,6 +72,12 @@ func Older(a, b *Task) int {
 // Allows reports whether the person has permitted an action beforehand.
 func (t *Task) Allows(action string) bool {
 	return slices.Contains(t.Allow, "*") || slices.Contains(t.Allow, action)
+}
+
+// Also are files that somebody else has changed during a task's run.
+type Also struct {
+	By    string   `json:"by"`
+	Files []string `json:"files"`
 }
 
 // Usage is what a task has cost so far.
@@ -80,6 +103,11 @@ func (t *Task) State() string {
 	}
 	return t.Phase.String()
 }
+
+// MCPParent is how the parents begin that are connections to our MCP server.
+// The id of the server's process comes next, and a dash, if the connection
+// lives as long as that.
+const MCPParent = "mcp/"
 
 // Prefix returns how aliases of an agent begin: its first three letters, but
 // seat for the seats of the council.

@@ -15,24 +15,17 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/whet-dev/whet/applypatch"
+	"github.com/whet-dev/whet/bench/appliers"
 	"github.com/whet-dev/whet/internal/measure"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/applypatch:", err)
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("applypatch", run) }
 
 const rounds = 9
 
@@ -52,12 +45,12 @@ func run(ctx context.Context, w io.Writer) error {
 	if c, err := newCodex(ctx, dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
-		cs = append(cs, contender{"Codex 0.171.0", c})
+		cs = append(cs, contender{appliers.CodexName, c})
 	}
 	if s, err := newSlim(ctx, dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
-		cs = append(cs, contender{"slim 2.2.24", s})
+		cs = append(cs, contender{appliers.SlimName, s})
 	}
 	fmt.Fprintf(w, "%s\n\n%d rounds in turns; median of each, and how many times whet's it is. (no) marks a patch that was refused.\n\n", measure.Machine(), rounds)
 	fmt.Fprint(w, "| 200,000 lines |")
@@ -65,16 +58,54 @@ func run(ctx context.Context, w io.Writer) error {
 		fmt.Fprintf(w, " %s |", c.name)
 	}
 	fmt.Fprint(w, "\n|---|"+strings.Repeat("---:|", len(cs))+"\n")
-	file := bigFile()
+	file := lines(200_000)
 	for _, r := range rows(file) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := measureRow(w, dir, r, cs); err != nil {
+		medians, done, err := measureRow(dir, r, cs)
+		if err != nil {
 			return err
 		}
+		fmt.Fprintf(w, "| %s |", r.name)
+		for i, m := range medians {
+			mark := ""
+			if !done[i] {
+				mark = " (no)"
+			}
+			fmt.Fprintf(w, " %.1f ms%s, %.1f× |", float64(m.Microseconds())/1000, mark, float64(m)/float64(medians[0]))
+		}
+		fmt.Fprintln(w)
 	}
-	return small(ctx, w, dir)
+	if err := small(ctx, w, dir); err != nil {
+		return err
+	}
+	return growth(ctx, w, dir, cs)
+}
+
+// growth measures a hunk whose context is stale, near the end of ever larger
+// files: what has to be looked for.
+func growth(ctx context.Context, w io.Writer, dir string, cs []contender) error {
+	curve := measure.Curve{Title: "A stale hunk against the size of its file", X: "lines", Y: "milliseconds, median of 9"}
+	for _, c := range cs {
+		curve.Names = append(curve.Names, c.name)
+	}
+	for _, n := range []int{100, 1000, 10_000, 100_000, 1_000_000} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r := stale(lines(n), n-10)
+		medians, _, err := measureRow(dir, r, cs)
+		if err != nil {
+			return err
+		}
+		var ms []float64
+		for _, m := range medians {
+			ms = append(ms, max(m, time.Microsecond).Seconds()*1000)
+		}
+		curve.Add(float64(n), ms...)
+	}
+	return curve.Write(w, "applypatch")
 }
 
 type row struct {
@@ -82,8 +113,8 @@ type row struct {
 	file, patch string
 }
 
-func bigFile() []string {
-	lines := make([]string, 200_000)
+func lines(n int) []string {
+	lines := make([]string, n)
 	for i := range lines {
 		switch i % 5 {
 		case 0:
@@ -101,46 +132,58 @@ func bigFile() []string {
 	return lines
 }
 
+func text(lines []string) string { return strings.Join(lines, "\n") + "\n" }
+
+// change is a hunk with context, for the five lines from at.
+func change(file []string, at int) string {
+	return "@@\n " + file[at] + "\n " + file[at+1] + "\n-" + file[at+2] + "\n+\t\treturn err\n " + file[at+3] + "\n " + file[at+4] + "\n"
+}
+
+func wrap(chunks string) string {
+	return "*** Begin Patch\n*** Update File: f\n" + chunks + "*** End Patch"
+}
+
+// stale is a hunk one of whose context lines has changed in the file.
+func stale(file []string, at int) row {
+	now := slices.Clone(file)
+	now[at+1] = "\tif err != nil && !retry {"
+	return row{"a stale context line", text(now), wrap(change(file, at))}
+}
+
 // rows are the cases: what is asked of a file of 5 MB.
 func rows(file []string) []row {
-	text := func(lines []string) string { return strings.Join(lines, "\n") + "\n" }
-	change := func(at int) string {
-		return "@@\n " + file[at] + "\n " + file[at+1] + "\n-" + file[at+2] + "\n+\t\treturn err\n " + file[at+3] + "\n " + file[at+4] + "\n"
-	}
-	wrap := func(chunks string) string { return "*** Begin Patch\n*** Update File: f\n" + chunks + "*** End Patch" }
 	const at = 195_000
 	trailing := slices.Clone(file)
 	trailing[at+1] += "  "
 	typographic := slices.Clone(file)
 	typographic[at+2] = "\t\treturn wrap(err, “step 195002”)"
-	stale := slices.Clone(file)
-	stale[at+1] = "\tif err != nil && !retry {"
 	many := ""
 	for i := range 199 {
-		many += change(i*1000 + 500)
+		many += change(file, i*1000+500)
 	}
 	return []row{
-		{"one exact hunk at line 195,000", text(file), wrap(change(at))},
-		{"white space at a line's end", text(trailing), wrap(change(at))},
-		{"typographic quotes", text(typographic), wrap(change(at))},
-		{"a stale context line", text(stale), wrap(change(at))},
+		{"one exact hunk at line 195,000", text(file), wrap(change(file, at))},
+		{"white space at a line's end", text(trailing), wrap(change(file, at))},
+		{"typographic quotes", text(typographic), wrap(change(file, at))},
+		stale(file, at),
 		{"not in the file", text(file), wrap("@@\n func nothing() {\n-\tof the kind\n+\tx\n }\n")},
 		{"199 exact hunks", text(file), wrap(many)},
 	}
 }
 
-func measureRow(w io.Writer, dir string, r row, cs []contender) error {
+// measureRow returns each contender's median, and whether it applied the patch.
+func measureRow(dir string, r row, cs []contender) (medians []time.Duration, done []bool, err error) {
 	f := filepath.Join(dir, "f")
 	times := make([][]time.Duration, len(cs))
-	done := make([]bool, len(cs))
+	done = make([]bool, len(cs))
 	for round := range rounds + 1 {
 		for i, c := range cs {
 			if err := os.WriteFile(f, []byte(r.file), 0o600); err != nil {
-				return err
+				return nil, nil, err
 			}
 			took, ok, err := c.apply(dir, r.patch)
 			if err != nil {
-				return fmt.Errorf("%s, %s: %w", r.name, c.name, err)
+				return nil, nil, fmt.Errorf("%s, %s: %w", r.name, c.name, err)
 			}
 			done[i] = ok
 			if round > 0 {
@@ -148,22 +191,11 @@ func measureRow(w io.Writer, dir string, r row, cs []contender) error {
 			}
 		}
 	}
-	fmt.Fprintf(w, "| %s |", r.name)
-	var first time.Duration
 	for i := range cs {
 		slices.Sort(times[i])
-		m := times[i][rounds/2]
-		if i == 0 {
-			first = m
-		}
-		mark := ""
-		if !done[i] {
-			mark = " (no)"
-		}
-		fmt.Fprintf(w, " %.1f ms%s, %.1f× |", float64(m.Microseconds())/1000, mark, float64(m)/float64(first))
+		medians = append(medians, times[i][rounds/2])
 	}
-	fmt.Fprintln(w)
-	return nil
+	return medians, done, nil
 }
 
 func applyWhet(ctx context.Context, dir, patch string) (time.Duration, bool, error) {
@@ -178,11 +210,7 @@ func applyWhet(ctx context.Context, dir, patch string) (time.Duration, bool, err
 
 // newCodex runs the real binary; a patch of a tiny file tells what its start costs.
 func newCodex(ctx context.Context, dir string) (func(dir, patch string) (time.Duration, bool, error), error) {
-	bins, _ := filepath.Glob(".peers/node_modules/@openai/codex-*/vendor/*/bin/codex")
-	if len(bins) == 0 {
-		return nil, errors.New("@openai/codex is not installed; run scripts/peers")
-	}
-	bin, err := filepath.Abs(bins[0])
+	bin, err := appliers.Codex()
 	if err != nil {
 		return nil, err
 	}
@@ -208,23 +236,11 @@ var slimDriver []byte
 
 // newSlim keeps one node process, which times itself.
 func newSlim(ctx context.Context, dir string) (func(dir, patch string) (time.Duration, bool, error), error) {
-	modules, err := filepath.Abs(".peers/node_modules")
-	if err != nil {
-		return nil, err
-	}
-	bundle, err := os.ReadFile(filepath.Join(modules, "oh-my-opencode-slim", "dist", "index.js"))
-	if err != nil {
-		return nil, errors.New("oh-my-opencode-slim is not installed; run scripts/peers")
-	}
 	home := filepath.Join(dir, "slim")
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.Symlink(modules, filepath.Join(home, "node_modules")); err != nil {
-		return nil, err
-	}
-	bundle = append(bundle, "\nexport { parsePatchStrict, resolveUpdateChunksFromText, applyHits, APPLY_PATCH_RESCUE_OPTIONS };\n"...)
-	if err := errors.Join(os.WriteFile(filepath.Join(home, "slim-bundle.mjs"), bundle, 0o600), os.WriteFile(filepath.Join(home, "slim.mjs"), slimDriver, 0o600)); err != nil {
+	if err := appliers.Slim(home, slimDriver); err != nil {
 		return nil, err
 	}
 	c := exec.CommandContext(ctx, "node", "slim.mjs")
@@ -273,7 +289,7 @@ func small(ctx context.Context, w io.Writer, dir string) error {
 		times = append(times, took)
 	}
 	slices.Sort(times)
-	fmt.Fprintf(w, "\nA file of 1 KB, from the patch's text to the file in place: median %.3f ms, 95th percentile %.3f ms, of %d.\n",
+	fmt.Fprintf(w, "\nA file of 1 KB, from the patch's text to the file in place: median %.3f ms, 95th percentile %.3f ms, of %d.\n\n",
 		times[n/2].Seconds()*1000, times[n*95/100].Seconds()*1000, n)
 	return nil
 }

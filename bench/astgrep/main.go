@@ -2,9 +2,11 @@
 // whet against bare ast-grep on the same tree, pattern by pattern, and fails if
 // the two don't find the same number of matches.
 //
-//	go run ./bench/astgrep typescript=DIR go=DIR python=DIR rust=DIR
+//	npm pack viem@2.57.20 && tar xzf viem-2.57.20.tgz	# into package/
+//	go run ./bench/astgrep typescript=package go=DIR python=DIR rust=DIR
 //
-// docs/benchmarks.md says which trees the printed numbers are from.
+// Both run in one session of the system and print into a pipe. docs/benchmarks.md
+// says which trees the printed numbers are from.
 package main
 
 import (
@@ -18,9 +20,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/whet-dev/whet/astgrep"
 	"github.com/whet-dev/whet/internal/measure"
@@ -79,7 +79,7 @@ func run(ctx context.Context, w io.Writer, rounds int, trees []string) error {
 		if patterns[lang] == nil {
 			return fmt.Errorf("no patterns for %q", lang)
 		}
-		if err := tree(ctx, w, rounds, &contenders{bare, whet, lang, dir, nil}); err != nil {
+		if err := tree(ctx, w, rounds, &contenders{bare, whet, lang, dir, temp}); err != nil {
 			return err
 		}
 	}
@@ -87,19 +87,16 @@ func run(ctx context.Context, w io.Writer, rounds int, trees []string) error {
 }
 
 type contenders struct {
-	bare, whet, lang, dir string
-	cpu                   map[string][]time.Duration // of each run, by program, with its children
+	bare, whet, lang, dir, state string
 }
 
 func tree(ctx context.Context, w io.Writer, rounds int, c *contenders) error {
 	fmt.Fprintf(w, "### %s\n\n| pattern | matches | files parsed | ast-grep | whet | faster | less CPU |\n|---|---:|---:|---:|---:|---:|---:|\n", c.lang)
 	for _, p := range patterns[c.lang] {
-		c.cpu = map[string][]time.Duration{}
 		a, err := c.count(ctx, p)
 		if err != nil {
 			return err
 		}
-		c.cpu = map[string][]time.Duration{}
 		rows, err := measure.Compare(rounds,
 			measure.Contender{Name: "ast-grep", Run: func() error { _, err := c.runBare(ctx, p); return err }},
 			measure.Contender{Name: "whet", Run: func() error { _, err := c.runWhet(ctx, p); return err }},
@@ -109,15 +106,10 @@ func tree(ctx context.Context, w io.Writer, rounds int, c *contenders) error {
 		}
 		fmt.Fprintf(w, "| `%s` | %d | %d of %d | %v | %v | %.2fx | %.2fx |\n", strings.ReplaceAll(p, "|", `\|`), a.Total, a.Parsed, a.Searched,
 			measure.Round(rows[0].Median), measure.Round(rows[1].Median), 1/rows[1].Ratio,
-			float64(median(c.cpu[c.bare]))/float64(median(c.cpu[c.whet])))
+			1/rows[1].CPURatio)
 	}
 	fmt.Fprintln(w)
 	return nil
-}
-
-func median(ds []time.Duration) time.Duration {
-	slices.Sort(ds)
-	return ds[len(ds)/2]
 }
 
 // count compares what the two find.
@@ -156,12 +148,9 @@ func (c *contenders) runWhet(ctx context.Context, pattern string) ([]byte, error
 func (c *contenders) output(ctx context.Context, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(peer.Lookup("ast-grep"))+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "WHET_STATE="+c.state, "PATH="+filepath.Dir(peer.Lookup("ast-grep"))+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
-	if s := cmd.ProcessState; s != nil {
-		c.cpu[program] = append(c.cpu[program], s.UserTime()+s.SystemTime())
-	}
 	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 1 {
 		err = nil
 	}

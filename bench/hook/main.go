@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,14 +17,7 @@ import (
 	"github.com/whet-dev/whet/internal/measure"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/hook:", err)
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("hook", run) }
 
 func run(ctx context.Context, w io.Writer) error {
 	dir, err := os.MkdirTemp("", "whet-bench")
@@ -33,14 +25,16 @@ func run(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	empty, whet := filepath.Join(dir, "empty"), filepath.Join(dir, "whet")
+	whet, err := measure.BuildWhet(ctx, dir)
+	if err != nil {
+		return err
+	}
+	empty := filepath.Join(dir, "empty")
 	if err := os.WriteFile(filepath.Join(dir, "empty.go"), []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
 		return err
 	}
-	for _, build := range [][]string{{"build", "-o", empty, filepath.Join(dir, "empty.go")}, {"build", "-o", whet, "./cmd/whet"}} {
-		if out, err := exec.CommandContext(ctx, "go", build...).CombinedOutput(); err != nil {
-			return fmt.Errorf("go build: %w\n%s", err, out)
-		}
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", empty, filepath.Join(dir, "empty.go")).CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	fmt.Fprintf(w, "%s\n\n", measure.Machine())
 	env := append(os.Environ(), "HOME="+dir, "WHET_STATE="+filepath.Join(dir, "state"))

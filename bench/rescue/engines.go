@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/whet-dev/whet/applypatch"
+	"github.com/whet-dev/whet/bench/appliers"
 )
 
 // An engine applies the patches of cases, each to its own file f.
@@ -82,14 +83,10 @@ func peers() []engine { return []engine{codex{}, slim{}} }
 // codex is the real applier of the Codex binary.
 type codex struct{}
 
-func (codex) name() string { return "Codex 0.171.0" }
+func (codex) name() string { return appliers.CodexName }
 
 func (codex) run(ctx context.Context, cases []Case) ([]outcome, error) {
-	bins, _ := filepath.Glob(".peers/node_modules/@openai/codex-*/vendor/*/bin/codex")
-	if len(bins) == 0 {
-		return nil, errors.New("@openai/codex is not installed; run scripts/peers")
-	}
-	bin, err := filepath.Abs(bins[0])
+	bin, err := appliers.Codex()
 	if err != nil {
 		return nil, err
 	}
@@ -110,33 +107,18 @@ func (codex) run(ctx context.Context, cases []Case) ([]outcome, error) {
 // applied by its own applier; behind OpenCode's more would be lost.
 type slim struct{}
 
-func (slim) name() string { return "oh-my-opencode-slim 2.2.24" }
+func (slim) name() string { return appliers.SlimName }
 
 //go:embed slim.mjs
 var slimDriver []byte
 
 func (slim) run(ctx context.Context, cases []Case) ([]outcome, error) {
-	modules, err := filepath.Abs(".peers/node_modules")
-	if err != nil {
-		return nil, err
-	}
-	bundle, err := os.ReadFile(filepath.Join(modules, "oh-my-opencode-slim", "dist", "index.js"))
-	if err != nil {
-		return nil, errors.New("oh-my-opencode-slim is not installed; run scripts/peers")
-	}
 	dir, err := os.MkdirTemp("", "slim")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-		return nil, err
-	}
-	bundle = append(bundle, "\nexport { parsePatchStrict, resolveUpdateChunksFromText, applyHits, APPLY_PATCH_RESCUE_OPTIONS };\n"...)
-	if err := os.WriteFile(filepath.Join(dir, "slim-bundle.mjs"), bundle, 0o600); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "slim.mjs"), slimDriver, 0o600); err != nil {
+	if err := appliers.Slim(dir, slimDriver); err != nil {
 		return nil, err
 	}
 	var in bytes.Buffer

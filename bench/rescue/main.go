@@ -17,11 +17,13 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/whet-dev/whet/internal/measure"
 )
 
 // modules are the default corpus: MODULE@OLD,MID,NEW.
@@ -38,8 +40,6 @@ var modules = []string{
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	seed := flag.Uint64("seed", 1, "seed of the choice of cases")
 	perKind := flag.Int("per-kind", 50, "cases of each kind of noise")
 	show := flag.String("show", "", "print whet's cases with this outcome: refused or wrong")
@@ -50,10 +50,9 @@ func main() {
 	if flag.NArg() > 0 {
 		mods = flag.Args()
 	}
-	if err := run(ctx, *seed, *perKind, mods, *out, *show, *only); err != nil {
-		fmt.Fprintln(os.Stderr, "rescue:", err)
-		os.Exit(1)
-	}
+	measure.Main("rescue", func(ctx context.Context, _ io.Writer) error {
+		return run(ctx, *seed, *perKind, mods, *out, *show, *only)
+	})
 }
 
 func run(ctx context.Context, seed uint64, perKind int, mods []string, out, show string, only bool) error {

@@ -7,11 +7,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,12 +21,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/search:", err)
-		os.Exit(1)
-	}
+	measure.Main("search", func(ctx context.Context, w io.Writer) error { return run(ctx, w, os.Args[1:]) })
 }
 
 const rounds = 7
@@ -41,9 +36,9 @@ func run(ctx context.Context, w io.Writer, dirs []string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	whet := filepath.Join(scratch, "whet")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", whet, "./cmd/whet").CombinedOutput(); err != nil {
-		return fmt.Errorf("building whet: %w: %s", err, out)
+	whet, err := measure.BuildWhet(ctx, scratch)
+	if err != nil {
+		return err
 	}
 	b := &bench{ctx: ctx, w: w, rg: rg, whet: whet, home: scratch}
 	fmt.Fprintf(w, "%s\n\n", measure.Machine())
@@ -60,7 +55,13 @@ func run(ctx context.Context, w io.Writer, dirs []string) error {
 			return err
 		}
 	}
-	return b.small(filepath.Join(sources, "net"))
+	if err := b.small(filepath.Join(sources, "net")); err != nil {
+		return err
+	}
+	if err := b.growth(sources); err != nil {
+		return err
+	}
+	return b.selectivity(sources)
 }
 
 // ripgrep returns the rg that scripts/peers installs, or the one on PATH.
@@ -96,18 +97,13 @@ var patterns = []struct {
 }
 
 func (b *bench) tree(dir string) error {
+	fmt.Fprintf(b.w, "### `%s`, %s; medians of %d\n\n| | rg | whet with rg | whet without |\n|---|---:|---:|---:|\n", filepath.Base(dir), b.files(dir), rounds)
 	for _, p := range patterns {
-		rows, err := measure.Compare(rounds,
-			b.process("rg", dir, b.rg, slices.Concat([]string{"--line-number", "--column"}, p.args)),
-			b.process("whet grep, with rg", dir, b.whet, slices.Concat([]string{"grep", "--limit=100"}, p.args), filepath.Dir(b.rg)),
-			b.process("whet grep, without", dir, b.whet, slices.Concat([]string{"grep", "--limit=100"}, p.args)),
-		)
+		rows, err := b.grep(dir, p.args)
 		if err != nil {
 			return err
 		}
-		if err := measure.Print(b.w, fmt.Sprintf("%s, %s: `%s`", filepath.Base(dir), p.name, p.args[len(p.args)-1]), rows); err != nil {
-			return err
-		}
+		fmt.Fprintf(b.w, "| %s `%s` | %v | %.2f | %.2f |\n", p.name, strings.ReplaceAll(p.args[len(p.args)-1], "|", `\|`), measure.Round(rows[0].Median), rows[1].Ratio, rows[2].Ratio)
 	}
 	for _, pattern := range []string{"*.h", "**/net/**/*.go"} {
 		rows, err := measure.Compare(rounds,
@@ -117,11 +113,92 @@ func (b *bench) tree(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := measure.Print(b.w, fmt.Sprintf("%s, glob: `%s`", filepath.Base(dir), pattern), rows); err != nil {
+		fmt.Fprintf(b.w, "| glob `%s` | %v | | %.2f |\n", pattern, measure.Round(rows[0].Median), rows[1].Ratio)
+	}
+	_, err := fmt.Fprintln(b.w)
+	return err
+}
+
+// grep runs the three contenders.
+func (b *bench) grep(dir string, args []string) ([]measure.Row, error) {
+	return measure.Compare(rounds,
+		b.process("rg", dir, b.rg, slices.Concat([]string{"--line-number", "--column"}, args)),
+		b.process("whet with rg", dir, b.whet, slices.Concat([]string{"grep", "--limit=100"}, args), filepath.Dir(b.rg)),
+		b.process("whet without", dir, b.whet, slices.Concat([]string{"grep", "--limit=100"}, args)),
+	)
+}
+
+// files says how many files rg looks at.
+func (b *bench) files(dir string) string {
+	out, err := b.output(dir, "--files")
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%d files", len(out))
+}
+
+// output returns the lines that rg prints.
+func (b *bench) output(dir string, args ...string) ([]string, error) {
+	cmd := exec.CommandContext(b.ctx, b.rg, args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil && cmd.ProcessState.ExitCode() != 1 {
+		return nil, fmt.Errorf("rg %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.Fields(string(out)), nil
+}
+
+// growth measures ever larger parts of a tree.
+func (b *bench) growth(sources string) error {
+	files, err := b.output(sources, "--files", "--sort=path")
+	if err != nil {
+		return err
+	}
+	curve := measure.Curve{Title: "A search against the size of its tree", X: "files", Y: "milliseconds, median of 7", Names: []string{"rg", "whet with rg", "whet without"}}
+	part := filepath.Join(b.home, "part")
+	done := 0
+	for _, n := range []int{10, 100, 1000, 10_000} {
+		for ; done < min(n, len(files)); done++ {
+			text, err := os.ReadFile(filepath.Join(sources, files[done]))
+			if err != nil {
+				return err
+			}
+			to := filepath.Join(part, files[done])
+			if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, text, 0o600)); err != nil {
+				return err
+			}
+		}
+		rows, err := b.grep(part, []string{`[A-Z]+_SUSPEND`})
+		if err != nil {
 			return err
 		}
+		curve.Add(float64(n), milliseconds(rows)...)
 	}
-	return nil
+	return curve.Write(b.w, "search-size")
+}
+
+// selectivity measures words that ever more files hold.
+func (b *bench) selectivity(sources string) error {
+	curve := measure.Curve{Title: "A search against how many files match", X: "files that match", Y: "milliseconds, median of 7", Names: []string{"rg", "whet with rg", "whet without"}}
+	for _, word := range []string{"PM_RESUME", "NewReplacer", "Mutex", "Println", "error", "func"} {
+		hits, err := b.output(sources, "--files-with-matches", word)
+		if err != nil {
+			return err
+		}
+		rows, err := b.grep(sources, []string{word})
+		if err != nil {
+			return err
+		}
+		curve.Add(float64(len(hits)), milliseconds(rows)...)
+	}
+	return curve.Write(b.w, "search-selectivity")
+}
+
+func milliseconds(rows []measure.Row) (ms []float64) {
+	for _, r := range rows {
+		ms = append(ms, r.Median.Seconds()*1000)
+	}
+	return ms
 }
 
 // process runs a program in dir, which finds only what is in path. Status 1

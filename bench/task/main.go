@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"time"
@@ -24,14 +23,7 @@ import (
 	"github.com/whet-dev/whet/task/store"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := bench(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/task:", err)
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("task", bench) }
 
 const (
 	atOnce = 1000
@@ -53,7 +45,7 @@ func bench(ctx context.Context, w io.Writer) error {
 	}
 	defer model.Close()
 	state := filepath.Join(dir, "tasks")
-	if err := fill(state); err != nil {
+	if err := fill(state, onDisk); err != nil {
 		return err
 	}
 	r, err := run.Open(run.Config{
@@ -82,7 +74,46 @@ func bench(ctx context.Context, w io.Writer) error {
 	}
 	err = many(ctx, w, c, dir)
 	stop()
-	return firstError(err, <-served)
+	if err := firstError(err, <-served); err != nil {
+		return err
+	}
+	return growth(w, dir)
+}
+
+// growth shows what a look at one task and at all of them costs on boards of
+// growing size.
+func growth(w io.Writer, dir string) error {
+	const looks = 200
+	curve := measure.Curve{Title: "A look at the board against the number of its tasks", X: "tasks", Y: fmt.Sprintf("milliseconds, median of %d; the store is opened once", looks), Names: []string{"one task", "all tasks", "opening the store"}}
+	for _, n := range []int{10, 100, 1000, onDisk} {
+		state := filepath.Join(dir, fmt.Sprint("board", n))
+		if err := fill(state, n); err != nil {
+			return err
+		}
+		begin := time.Now()
+		r, err := run.Open(run.Config{
+			Dir: state, Log: slog.New(slog.DiscardHandler),
+			Backends: func(task.Hear, *store.Store) []task.Backend { return nil },
+		})
+		if err != nil {
+			return err
+		}
+		opened := time.Since(begin)
+		one := func() error {
+			_, err := r.Status(task.Request{Caller: task.Caller{Parent: "p"}, ID: fmt.Sprintf("exp-%d", n)})
+			return err
+		}
+		all := func() error {
+			_, err := r.List(task.Request{All: true})
+			return err
+		}
+		rows, err := measure.Compare(looks, measure.Contender{Name: "one", Run: one}, measure.Contender{Name: "all", Run: all})
+		if err := firstError(err, r.Close()); err != nil {
+			return err
+		}
+		curve.Add(float64(n), rows[0].Median.Seconds()*1000, rows[1].Median.Seconds()*1000, opened.Seconds()*1000)
+	}
+	return curve.Write(w, "task")
 }
 
 func firstError(errs ...error) error {
@@ -95,13 +126,13 @@ func firstError(errs ...error) error {
 }
 
 // fill makes a store with many tasks that have ended.
-func fill(dir string) error {
+func fill(dir string, n int) error {
 	s, err := store.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	for i := range onDisk {
+	for i := range n {
 		t := &task.Task{ID: fmt.Sprintf("tsk_%026d", i), Parent: "p", Agent: "explorer", Backend: llm.Name, Title: fmt.Sprint("job ", i), Prompt: fmt.Sprint("job ", i), Created: time.Now(), Used: time.Now()}
 		t.Job = task.Job{Gen: 1, Phase: task.Completed, Rev: 1, Acked: true}
 		if err := s.Create(t, "exp"); err != nil {
@@ -132,7 +163,7 @@ func look(ctx context.Context, w io.Writer, c *client.Client, when string) error
 		times = append(times, time.Since(start))
 	}
 	slices.Sort(times)
-	fmt.Fprintf(w, "task_status on a board of %d, %s: median %v, 99th percentile %v\n", onDisk, when, times[looks/2].Round(time.Microsecond), times[looks*99/100].Round(time.Microsecond))
+	fmt.Fprintf(w, "- task_status on a board of %d, %s: median %v, 99th percentile %v\n", onDisk, when, times[looks/2].Round(time.Microsecond), times[looks*99/100].Round(time.Microsecond))
 	return nil
 }
 
@@ -169,7 +200,7 @@ func many(ctx context.Context, w io.Writer, c *client.Client, dir string) error 
 					done++
 				}
 			}
-			fmt.Fprintf(w, "%d tasks at once: launched in %v, %d completed after %v\n", atOnce, took.Round(time.Millisecond), done, time.Since(start).Round(time.Millisecond))
+			fmt.Fprintf(w, "- %d tasks at once: launched in %v, %d completed after %v\n\n", atOnce, took.Round(time.Millisecond), done, time.Since(start).Round(time.Millisecond))
 			return nil
 		}
 		time.Sleep(20 * time.Millisecond)

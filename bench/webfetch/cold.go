@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 
@@ -30,9 +29,9 @@ func cold(ctx context.Context, w io.Writer, pages []page, dir string) error {
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write(source) }))
 	defer srv.Close()
-	whet := filepath.Join(dir, "whet")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", whet, "./cmd/whet").CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
+	whet, err := measure.BuildWhet(ctx, dir)
+	if err != nil {
+		return err
 	}
 	line, err := json.Marshal(job{File: p.source, URL: pageURL})
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 
 	"github.com/whet-dev/whet/internal/measure"
 )
@@ -21,12 +20,7 @@ func main() {
 	pages := flag.Int("pages", 0, "measure only this many pages; 0 is all")
 	rounds := flag.Int("rounds", 3, "times that every page is converted")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout, *pages, *rounds); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/webfetch:", err)
-		os.Exit(1)
-	}
+	measure.Main("webfetch", func(ctx context.Context, w io.Writer) error { return run(ctx, w, *pages, *rounds) })
 }
 
 func run(ctx context.Context, w io.Writer, limit, rounds int) error {

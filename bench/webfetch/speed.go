@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/whet-dev/whet/internal/measure"
 	"github.com/whet-dev/whet/webfetch"
 	"github.com/whet-dev/whet/webfetch/article"
 	"github.com/whet-dev/whet/webfetch/md"
@@ -180,7 +182,49 @@ func speed(ctx context.Context, w io.Writer, pages []page, rounds int, dir strin
 			return err
 		}
 	}
-	return nil
+	return growth(ctx, w, pages, rounds, ps)
+}
+
+// growth shows how long pages of growing size take.
+func growth(ctx context.Context, w io.Writer, pages []page, rounds int, ps map[string]*worker) error {
+	const points = 9
+	bySize := slices.SortedFunc(slices.Values(pages), func(a, b page) int { return size(a.source) - size(b.source) })
+	names := []string{jsdom, linkedom, python}
+	curve := measure.Curve{Title: "Page to Markdown against the size of the page", X: "bytes", Y: fmt.Sprintf("milliseconds, median of %d", rounds), Names: append([]string{"whet"}, names...)}
+	for i := range points {
+		p := bySize[i*(len(bySize)-1)/(points-1)]
+		source, err := os.ReadFile(p.source)
+		if err != nil {
+			return err
+		}
+		times := make([][]time.Duration, len(curve.Names))
+		for range rounds {
+			begin := time.Now()
+			if _, err := webfetch.Convert(ctx, string(source), pageURL); err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			times[0] = append(times[0], time.Since(begin))
+			for j, name := range names {
+				if ps[name] == nil {
+					continue
+				}
+				d, err := ps[name].do(job{File: p.source, URL: pageURL})
+				if err != nil {
+					return fmt.Errorf("%s: %w", p.name, err)
+				}
+				times[j+1] = append(times[j+1], d)
+			}
+		}
+		ms := make([]float64, len(times))
+		for j, ds := range times {
+			ms[j] = math.NaN()
+			if len(ds) > 0 {
+				ms[j] = median(ds).Seconds() * 1000
+			}
+		}
+		curve.Add(float64(len(source)), ms...)
+	}
+	return curve.Write(w, "webfetch")
 }
 
 // extracted keeps the article of every page in a file.

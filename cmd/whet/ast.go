@@ -111,7 +111,7 @@ func openEngine(c *cobra.Command) (*place, astgrep.Engine, error) {
 	if err != nil {
 		return nil, astgrep.Engine{}, err
 	}
-	e, err := (&astgrep.Finder{Path: p.config.Config.AstGrep.Path}).Find(c.Context())
+	e, err := astgrep.NewFinder(p.config.Config.AstGrep).Find(c.Context())
 	return p, e, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,6 +24,7 @@ import (
 	"github.com/whet-dev/whet/internal/scriptmodel"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit"
+	"github.com/whet-dev/whet/market"
 )
 
 // A demoStep shows one thing that whet does. Each step is a conversation of
@@ -32,15 +34,29 @@ type demoStep struct {
 	files map[string]string           // written before, by slash-separated path
 	pages map[string]http.HandlerFunc // served before, by path, at the address that site stands for
 	turns []scriptmodel.Step          // what the model plays; the loop runs what it calls
-	check func(demoResult) error
-	right string // what whet did about it, said if check agrees
+	// others is what specialists play, by the marker in their prompts.
+	others scriptmodel.Script
+	heard  func(agent.Event) // is told what happens; may be nil
+	check  func(demoResult) error
+	right  string // what whet did about it, said if check agrees
 }
 
 // A demoResult is what came of a step.
 type demoResult struct {
 	dir     string
 	results []*whet.Result // of each call, in order
+	model   *scriptmodel.Server
 	out     *agent.Outcome
+}
+
+// asked returns what was asked of the model in a scenario.
+func (r demoResult) asked(scenario string) (bodies []string) {
+	for _, q := range r.model.Requests() {
+		if q.Scenario == scenario {
+			bodies = append(bodies, string(q.Body))
+		}
+	}
+	return bodies
 }
 
 // file returns a file of the project, or "" if there is none.
@@ -98,7 +114,7 @@ func at(url string, turns []scriptmodel.Step) []scriptmodel.Step {
 	return out
 }
 
-func demo(ctx context.Context, w io.Writer, colour bool, steps []demoStep) error {
+func demo(ctx context.Context, w io.Writer, colour bool, steps []demoStep) (err error) {
 	url, stop, err := serve(ctx, steps)
 	if err != nil {
 		return fmt.Errorf("starting the demo's web server: %w", err)
@@ -108,6 +124,9 @@ func demo(ctx context.Context, w io.Writer, colour bool, steps []demoStep) error
 	for i, s := range steps {
 		s.turns = at(url, s.turns)
 		script[fmt.Sprintf("step-%d", i+1)] = append(s.turns, scriptmodel.Step{Text: "Done."})
+		for name, turns := range s.others {
+			script[name] = at(url, turns)
+		}
 	}
 	model, err := scriptmodel.Start(script)
 	if err != nil {
@@ -125,11 +144,21 @@ func demo(ctx context.Context, w io.Writer, colour bool, steps []demoStep) error
 	p := &agent.Printer{W: w, Colour: colour}
 	fmt.Fprintf(w, "The model of this session is scripted: it plays mistakes that models make.\nEverything else is real: the agent, the tools, the guards, the files in %s\n", dir)
 	d := demonstration{
-		dir: dir, w: w, p: p,
+		dir: dir, w: w, p: p, script: model,
 		model: agent.Endpoint{Provider: "scripted", Model: "model", BaseURL: model.URL + "/v1", Idle: 30 * time.Second}.Open(),
 		// Not the person's configuration: the demo shows what whet does by itself.
-		kit: kit.New(&config.Loaded[kit.Config]{}, hookfirst.Logger(io.Discard)),
+		kit: demoKit(),
 	}
+	private, err := os.MkdirTemp("", "whet-demo-state-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(private)
+	end, err := d.serveTasks(ctx, private)
+	if err != nil {
+		return fmt.Errorf("starting the demo's task runner: %w", err)
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	wrong := 0
 	for i, s := range steps {
 		fmt.Fprintf(w, "\n%s\n", p.Paint("\x1b[1m", fmt.Sprintf("%d. %s", i+1, s.title)))
@@ -152,12 +181,29 @@ func demo(ctx context.Context, w io.Writer, colour bool, steps []demoStep) error
 	return nil
 }
 
+// demoKit is the kit as it comes, with a marketplace of the demo's own.
+func demoKit() *whet.Kit {
+	k := kit.New(&config.Loaded[kit.Config]{}, hookfirst.Logger(io.Discard))
+	own := market.Tool(func(dir, worktree string) market.Market {
+		m := kit.Market(dir, worktree)
+		m.Environ = []string{"HOME=" + filepath.Join(dir, ".home")}
+		return m
+	})
+	for i, t := range k.Tools {
+		if t.Name == own.Name {
+			k.Tools[i] = own
+		}
+	}
+	return k
+}
+
 type demonstration struct {
-	dir   string
-	w     io.Writer
-	p     *agent.Printer
-	model agent.Model
-	kit   *whet.Kit
+	dir    string
+	w      io.Writer
+	p      *agent.Printer
+	script *scriptmodel.Server
+	model  agent.Model
+	kit    *whet.Kit
 }
 
 const demoStepTime = time.Minute
@@ -171,13 +217,16 @@ func (d demonstration) step(ctx context.Context, n int, s demoStep) error {
 			return err
 		}
 	}
-	r := demoResult{dir: d.dir}
+	r := demoResult{dir: d.dir, model: d.script}
 	var err error
 	r.out, err = agent.Run(ctx, agent.Options{
 		Model: d.model, Kit: d.kit,
-		Session: whet.Session{Host: "whet", Dir: d.dir, Store: state.Memory()},
+		Session: whet.Session{ID: "demo", Host: "whet", Dir: d.dir, Store: state.Memory()},
 		Prompt:  fmt.Sprintf("[[script:step-%d]] %s", n, s.title),
 		Event: func(e agent.Event) {
+			if s.heard != nil {
+				s.heard(e)
+			}
 			switch e.Type {
 			case "result":
 				r.results = append(r.results, e.Result)

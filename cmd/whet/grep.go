@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,7 +94,10 @@ func placeOf(args []string) (whereabouts, error) {
 		return whereabouts{}, err
 	}
 	info, err := os.Stat(abs)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return whereabouts{}, usageError{search.Missing(given, abs)}
+	case err != nil:
 		return whereabouts{}, usageError{err}
 	}
 	if rel, err := filepath.Rel(dir, abs); err == nil && filepath.IsLocal(rel) && !filepath.IsAbs(given) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +17,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/install"
 	"github.com/whet-dev/whet/internal/state"
+	"github.com/whet-dev/whet/kit"
 )
 
 func installCommand() *cobra.Command {
@@ -194,7 +197,17 @@ func machine() (install.Env, error) {
 		return install.Env{}, err
 	}
 	exe, err := stableExe()
-	return install.Env{GOOS: runtime.GOOS, Home: home, Exe: exe, Getenv: os.Getenv, LookPath: exec.LookPath}, err
+	return install.Env{GOOS: runtime.GOOS, Home: home, Exe: exe, Getenv: os.Getenv, LookPath: exec.LookPath, Guests: guests()}, err
+}
+
+// guests are the servers of the packages that a person has enabled for all
+// projects and trusts: a host's configuration is for all projects too.
+func guests() (out []install.Guest) {
+	set, _ := packagesOf(context.Background(), &config.Loaded[kit.Config]{}, "", "") // what is wrong is told where a session begins
+	for _, x := range set.Servers() {
+		out = append(out, install.Guest{Name: x.ID, Server: x.Name})
+	}
+	return out
 }
 
 // stableExe returns this program's path as it will be after an upgrade: the

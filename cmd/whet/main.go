@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/whet-dev/whet/market"
 )
 
 // version is set by the release build.
@@ -53,6 +55,10 @@ func exitCode(err error) int {
 		return 128 + int(syscall.SIGINT)
 	}
 	fmt.Fprintln(os.Stderr, "whet:", err)
+	var e *market.Error
+	if errors.As(err, &e) {
+		return marketExit(e.Code)
+	}
 	if errors.As(err, new(usageError)) {
 		return exitUsage
 	}
@@ -124,6 +130,7 @@ func commands() []*cobra.Command {
 		loopCommand(),
 		trustCommand(),
 		astCommand(),
+		marketCommand(),
 		configCommand(),
 		versionCommand(),
 		setupCommand(),

@@ -15,7 +15,9 @@ import (
 	"github.com/whet-dev/whet/task/client"
 )
 
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"whet": main}) }
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"whet": main, "lintserver": lintServer})
+}
 
 // Each script in testdata/script runs the real program in an empty home. It is
 // named after the feature that it is about. The condition [peer:NAME] tells

@@ -7,18 +7,25 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/cmd/whet/hookfirst"
 	"github.com/whet-dev/whet/host/mcp"
+	"github.com/whet-dev/whet/internal/proc"
 	"github.com/whet-dev/whet/internal/state"
+	"github.com/whet-dev/whet/kit/packages"
+	"github.com/whet-dev/whet/market"
 )
 
 func mcpCommand() *cobra.Command {
-	var dir, addr string
+	var dir, addr, role, server string
 	c := &cobra.Command{
 		Use:     "mcp",
 		Short:   "Serve the tools over the Model Context Protocol",
@@ -36,17 +43,24 @@ a new token is made and printed on standard error.`,
 			if err != nil {
 				return err
 			}
+			if server != "" {
+				return serveGuest(c, p, server)
+			}
+			if role = cmp.Or(role, os.Getenv("WHET_ROLE")); role != orchestrator {
+				p.kit.Tools = slices.DeleteFunc(p.kit.Tools, func(t whet.Tool) bool { return t.Name == market.ToolName })
+			}
 			s := &mcp.Server{
-				Kit: p.kit, Session: p.session("", ""), Stores: state.Memories(),
+				Kit: p.kit, Session: p.session("", role), Stores: state.Memories(),
 				Version: version, Log: hookfirst.Logger(c.ErrOrStderr()),
 			}
-			s.Session.Host, s.Session.ID = "mcp", rand.Text()
+			s.Session.Host, s.Session.ID = "mcp", fmt.Sprintf("%d-%s", os.Getpid(), rand.Text())
 			if dir == "" && noProject(p.dir) {
 				s.Session.Dir, s.Session.Worktree = "", ""
 			}
 			if addr != "" {
 				return serveHTTP(c, s, addr)
 			}
+			proc.LeaveTerminal()
 			ctx, cancel := context.WithCancel(c.Context())
 			defer cancel()
 			go untilOrphaned(ctx, cancel)
@@ -54,9 +68,27 @@ a new token is made and printed on standard error.`,
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", "", "project `directory` (default $CLAUDE_PROJECT_DIR or the working directory)")
+	c.Flags().StringVar(&server, "server", "", "serve the MCP server `PACKAGE/SERVER` of an enabled and trusted package instead")
+	c.Flags().StringVar(&role, "role", "", "serve the `agent` of this name; the orchestrator alone gets the tool marketplace (default $WHET_ROLE)")
 	c.Flags().StringVar(&addr, "http", "", "serve HTTP on this `address`, such as 127.0.0.1:8080; port 0 picks one")
+	c.MarkFlagsMutuallyExclusive("server", "http")
 	return c
 }
+
+// serveGuest stands between a host and a package's server.
+func serveGuest(c *cobra.Command, p *place, name string) error {
+	pkg, server, err := p.packages.Server(name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer cancel()
+	go untilOrphaned(ctx, cancel)
+	return packages.Serve(ctx, pkg, server, p.dir, os.Stdin, os.Stdout)
+}
+
+// orchestrator is the role that manages packages and hands out tasks.
+const orchestrator = "orchestrator"
 
 // noProject reports whether dir is where clients start servers that were told
 // no project: letting a model loose there would be too much.

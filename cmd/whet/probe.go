@@ -190,8 +190,11 @@ func exchange(in io.Writer, lines *bufio.Reader, request string) (json.RawMessag
 	if err := json.Unmarshal([]byte(request), &asked); err != nil {
 		return nil, err
 	}
-	if _, err := io.WriteString(in, request+"\n"); err != nil || asked.ID == nil {
-		return nil, err
+	if _, err := io.WriteString(in, request+"\n"); err != nil {
+		return nil, fmt.Errorf("it ended without an answer: %w", err)
+	}
+	if asked.ID == nil {
+		return nil, nil
 	}
 	for {
 		line, err := lines.ReadBytes('\n')

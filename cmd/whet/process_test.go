@@ -103,18 +103,18 @@ func TestMCPEndsWithItsParent(t *testing.T) {
 			_ = syscall.Kill(pid(t, j), syscall.SIGKILL)
 		}
 	}()
-	time.Sleep(300 * time.Millisecond) // it has started to serve
+	time.Sleep(2 * time.Second) // it has started to serve, also on a busy machine
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	for range 50 {
+	for range 150 {
 		if syscall.Kill(server, 0) != nil {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	t.Error("the server still runs five seconds after its parent was killed")
+	t.Error("the server still runs fifteen seconds after its parent was killed")
 }
 
 func pid(t *testing.T, s string) int {

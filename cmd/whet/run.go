@@ -18,6 +18,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/kit"
+	"github.com/whet-dev/whet/market"
 	"github.com/whet-dev/whet/task/client"
 )
 
@@ -85,14 +87,19 @@ func roleNames() string {
 }
 
 func runAgent(c *cobra.Command, o runFlags, args []string) error {
-	role, err := agent.FindRole(o.role)
-	if err != nil {
-		return usageError{err}
-	}
 	if o.maxSteps < 1 {
 		return usageError{errors.New("--max-steps: want at least 1")}
 	}
 	p, err := open(c, o.dir)
+	if err != nil {
+		return err
+	}
+	prompt, err := promptText(args, c.InOrStdin())
+	if err != nil {
+		return err
+	}
+	prompt = o.call(c, p.packages, prompt)
+	role, err := roleFor(o.role, p.dir)
 	if err != nil {
 		return err
 	}
@@ -101,10 +108,6 @@ func runAgent(c *cobra.Command, o runFlags, args []string) error {
 		return usageError{err}
 	}
 	endpoint.Idle = o.idle
-	prompt, err := promptText(args, c.InOrStdin())
-	if err != nil {
-		return err
-	}
 	// Until the run has ended its children, no signal may end us.
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -127,11 +130,21 @@ func runAgent(c *cobra.Command, o runFlags, args []string) error {
 	if err := client.Say(s, said); err != nil {
 		return err
 	}
+	_ = market.Begin(s, kit.Where(p.dir, p.worktree)) // only the marketplace's word on reloading needs it
 	show, answer := display(c, o.json)
-	out, err := agent.Run(ctx, agent.Options{
+	options := agent.Options{
 		Model: endpoint.Open(), Kit: p.kit, Session: s, Role: role, Disabled: p.config.Config.Tools.Disabled,
 		Prompt: prompt, MaxSteps: o.maxSteps, Event: show, Inbox: client.Inbox(s),
-	})
+	}
+	guest, err := begin(ctx, p.packages, &options, p.kit.Log)
+	defer guest.close()
+	for _, problem := range guest.servers.Problems {
+		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
+	}
+	if err != nil {
+		return err
+	}
+	out, err := agent.Run(ctx, options)
 	if ctx.Err() != nil {
 		fmt.Fprintln(c.ErrOrStderr(), "whet: stopped")
 		return ctx.Err()

@@ -31,6 +31,7 @@ import (
 	"github.com/whet-dev/whet/task/llm"
 	"github.com/whet-dev/whet/task/mail"
 	"github.com/whet-dev/whet/task/opencode"
+	"github.com/whet-dev/whet/task/remote"
 	taskrun "github.com/whet-dev/whet/task/run"
 	"github.com/whet-dev/whet/task/store"
 )
@@ -41,7 +42,7 @@ const idleExit = 30 * time.Minute
 
 func serveCommand() *cobra.Command {
 	var dir, listen string
-	var stop, onDemand, guardian, page bool
+	var stop, onDemand, guardian, page, worker, server bool
 	c := &cobra.Command{
 		Use: "serve", Short: "Run the background tasks of all sessions", GroupID: "hosts",
 		Args: func(c *cobra.Command, args []string) error {
@@ -60,7 +61,10 @@ task, message and answer where it was, and goes on.
   whet serve --stop ends it; tasks that are at work go on with the next one.
   whet serve --web shows this project's tasks on a page of this machine's own, and
   lets whoever has its address steer them. It is not the runner: ending it ends
-  the page and nothing else.`,
+  the page and nothing else.
+  whet serve --worker works on the tasks of other machines, which share the NATS
+  server in task.nats.url with this one. It isn't the runner either.
+  whet serve --nats is such a server, in a whet that was built with one.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if guardian {
 				proc.Watch(os.Stdin, args[0])
@@ -75,18 +79,26 @@ task, message and answer where it was, and goes on.
 					return err
 				}
 			}
-			if stop {
+			switch {
+			case stop:
 				return stopRunner(c, dir)
+			case worker:
+				return serveWorker(c, dir)
+			case server:
+				return serveNATS(c, dir)
 			}
 			return serveTasks(c, dir, onDemand)
 		},
 	}
 	c.Flags().BoolVar(&stop, "stop", false, "end the runner that is there")
+	c.Flags().BoolVar(&worker, "worker", false, "work on tasks of other machines")
+	c.Flags().BoolVar(&server, "nats", false, "be the NATS server that runners and workers share")
 	c.Flags().BoolVar(&page, "web", false, "show the tasks on a web page")
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "`address` of the page; only this machine's own are taken")
 	c.Flags().BoolVar(&onDemand, "on-demand", false, "end when there is nothing to do")
 	c.Flags().BoolVar(&guardian, "guardian", false, "end what a killed runner has left")
 	c.Flags().StringVar(&dir, "state", "", "`directory` of its state")
+	c.MarkFlagsMutuallyExclusive("stop", "web", "worker", "nats", "on-demand")
 	_ = c.Flags().MarkHidden("on-demand")
 	_ = c.Flags().MarkHidden("guardian")
 	_ = c.Flags().MarkHidden("state")
@@ -118,7 +130,7 @@ func stopRunner(c *cobra.Command, dir string) error {
 func serveTasks(c *cobra.Command, dir string, onDemand bool) error {
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	unlock, err := taskrun.Lock(dir)
+	unlock, err := lockTasks(ctx, dir)
 	if errors.Is(err, taskrun.ErrRunning) && onDemand {
 		return nil // started twice at once: the other one serves
 	}
@@ -143,6 +155,14 @@ func serveTasks(c *cobra.Command, dir string, onDemand bool) error {
 			for name, a := range l.Config.Task.ACP {
 				all = append(all, acp.New(name, a, brief, hear))
 			}
+			if o := l.Config.Task.NATS; o.URL != "" {
+				b, err := remote.New(o, log, hear)
+				if err != nil {
+					log.Error("no task can be given to workers on other machines", "err", err)
+				} else {
+					all = append(all, b)
+				}
+			}
 			return all
 		},
 	})
@@ -161,6 +181,21 @@ func serveTasks(c *cobra.Command, dir string, onDemand bool) error {
 		err = r.Serve(ctx, listener, idle)
 	}
 	return errors.Join(err, r.Close())
+}
+
+// lockTasks takes the state of the tasks for this process, unless a runner that
+// answers has it. What a killed one was just about to start may hold it a moment
+// longer.
+func lockTasks(ctx context.Context, dir string) (unlock func(), err error) {
+	for limit := time.Now().Add(2 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		unlock, err = taskrun.Lock(dir)
+		if !errors.Is(err, taskrun.ErrRunning) || time.Now().After(limit) {
+			return unlock, err
+		}
+		if _, there := (&client.Client{Dir: dir}).Do(ctx, "/hello", task.Request{}); there == nil {
+			return nil, err
+		}
+	}
 }
 
 // lifeLine starts the process that ends what this one's tasks have started, if
@@ -187,7 +222,17 @@ func findWorker(name, dir string) (taskrun.Worker, error) {
 	l := taskConfig(dir)
 	a := l.Config.Task.Agents[name]
 	writes := slices.ContainsFunc(role.Tools, func(t string) bool { return slices.Contains([]string{"write", "edit", "bash"}, t) })
-	return taskrun.Worker{Backend: cmp.Or(a.Backend, llm.Name), Model: cmp.Or(a.Model, role.Model, l.Config.Agent.Model), Writes: writes}, nil
+	backend := llm.Name
+	if o := l.Config.Task.NATS; o.URL != "" {
+		backend = remote.Name
+		if err := remote.Check(o); err != nil {
+			return taskrun.Worker{}, err
+		}
+	}
+	return taskrun.Worker{
+		Backend: cmp.Or(a.Backend, backend), Model: cmp.Or(a.Model, role.Model, l.Config.Agent.Model),
+		Writes: writes, Own: a == task.Agent{} && backend == llm.Name,
+	}, nil
 }
 
 // seat is how the names of the council's seats begin in task.agents.
@@ -214,6 +259,9 @@ func specialist(name, dir string) (agent.Role, error) {
 	}
 	var names []string
 	custom, problems := customAgents(dir)
+	set, _ := packagesOf(context.Background(), taskConfig(dir), dir, project.Worktree(dir)) // told where a session begins
+	guests, more := set.Roles()
+	custom, problems = append(custom, guests...), append(problems, more...)
 	for _, r := range slices.Concat(agent.Roles()[1:], custom) { // the first hands tasks out
 		if r.Name == name {
 			return r, nil
@@ -241,8 +289,12 @@ func customAgents(dir string) ([]agent.Role, []string) {
 func openAgent(log *slog.Logger) llm.Open {
 	stores := state.Memories()
 	return func(t task.Task) (o agent.Options, err error) {
-		l := taskConfig(t.Dir)
-		if o.Role, err = specialist(t.Agent, t.Dir); err != nil {
+		l := taskConfig(t.Home())
+		set, problems := packagesOf(context.Background(), l, t.Home(), project.Worktree(t.Home()))
+		for _, p := range problems {
+			log.Warn("marketplace", "problem", p)
+		}
+		if o.Role, err = specialist(t.Agent, t.Home()); err != nil {
 			return o, err
 		}
 		e, err := l.Config.Agent.Resolve(agent.Wish{Model: t.Model, BaseURL: t.BaseURL}, os.Getenv)
@@ -254,6 +306,7 @@ func openAgent(log *slog.Logger) llm.Open {
 		}
 		o.Model, o.Kit, o.Disabled = e.Open(), kit.New(l, log), l.Config.Tools.Disabled
 		o.MaxSteps = o.Role.MaxSteps
+		bring(set, &o, log)
 		o.Session = whet.Session{ID: t.ID, Host: "whet-task", Dir: t.Dir, Worktree: project.Worktree(t.Dir), Store: stores(t.ID), Ask: permit(t)}
 		return o, nil
 	}
@@ -261,7 +314,7 @@ func openAgent(log *slog.Logger) llm.Open {
 
 // brief is what an agent of another vendor is told of its part.
 func brief(t task.Task) string {
-	role, err := specialist(t.Agent, t.Dir)
+	role, err := specialist(t.Agent, t.Home())
 	if err != nil {
 		return ""
 	}

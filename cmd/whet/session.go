@@ -14,6 +14,7 @@ import (
 	"github.com/whet-dev/whet/internal/project"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit"
+	"github.com/whet-dev/whet/kit/packages"
 )
 
 // A place is a project and what is configured there.
@@ -21,6 +22,7 @@ type place struct {
 	dir, worktree string
 	config        *config.Loaded[kit.Config]
 	kit           *whet.Kit
+	packages      packages.Set // in force
 }
 
 // open reads the configuration for dir, "" for the working directory, and
@@ -33,22 +35,36 @@ func open(c *cobra.Command, dir string) (*place, error) {
 	for _, problem := range p.config.Problems {
 		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
 	}
+	var problems []string
+	p.packages, problems = packagesOf(c.Context(), p.config, p.dir, p.worktree)
+	for _, problem := range problems {
+		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
+	}
 	p.kit = kit.New(p.config, hookfirst.Logger(c.ErrOrStderr()))
 	return p, nil
 }
 
 // locate is open without the kit, and silent about the configuration.
 func locate(dir string) (*place, error) {
-	dir, err := filepath.Abs(dir)
+	dir, err := directory(dir)
 	if err != nil {
 		return nil, err
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, usageError{fmt.Errorf("--dir %s: %w", dir, cmp.Or(err, fmt.Errorf("not a directory")))}
 	}
 	p := &place{dir: dir, worktree: project.Worktree(dir)}
 	p.config = config.Load[kit.Config](p.dir, p.worktree, os.Environ())
 	return p, nil
+}
+
+// directory returns dir, "" for the working directory, as an absolute path.
+func directory(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", usageError{fmt.Errorf("--dir %s: %w", dir, cmp.Or(err, fmt.Errorf("not a directory")))}
+	}
+	return dir, nil
 }
 
 // session returns a session of the place whose values are kept in files if it

@@ -38,7 +38,7 @@ has such a task.`,
 		taskDo("message TASK TEXT...", "Give a running task a message for its next step", "/message", 2),
 		taskDo("cancel TASK [REASON...]", "End a task; its conversation and its changes are kept", "/cancel", 1),
 		taskDo("revive TASK PROMPT...", "Go on with a task that has ended or stopped", "/revive", 2),
-		taskAdopt(), taskGC(),
+		taskMerge(), taskAdopt(), taskGC(),
 	)
 	for _, sub := range c.Commands() {
 		sub.Args = usageArgs(sub.Args)
@@ -199,17 +199,44 @@ func taskDo(use, about, path string, least int) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: about, Args: cobra.MinimumNArgs(least),
 		RunE: func(c *cobra.Command, args []string) error {
-			reply, err := askRunner(c.Context(), path, task.Request{ID: args[0], Text: strings.Join(args[1:], " ")})
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(c.OutOrStdout(), agent.Printable(reply.Text))
-			if reply.Failed {
-				return exit(exitFailed)
-			}
-			return nil
+			return tell(c, path, task.Request{ID: args[0], Text: strings.Join(args[1:], " ")})
 		},
 	}
+}
+
+// tell asks the runner for one thing and prints what it says.
+func tell(c *cobra.Command, path string, q task.Request) error {
+	reply, err := askRunner(c.Context(), path, q)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(c.OutOrStdout(), agent.Printable(reply.Text))
+	if reply.Failed {
+		return exit(exitFailed)
+	}
+	return nil
+}
+
+func taskMerge() *cobra.Command {
+	c := &cobra.Command{
+		Use: "merge TASK", Short: "Bring what a task did in its own worktree into the project", Args: cobra.ExactArgs(1),
+		Long: `Bring what a task did in its own worktree into the project, without committing it.
+What doesn't fit is listed, and then nothing is changed.`,
+	}
+	check := c.Flags().Bool("check", false, "only say whether it fits")
+	discard := c.Flags().Bool("discard", false, "drop the changes and the worktree instead")
+	c.MarkFlagsMutuallyExclusive("check", "discard")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		mode := "apply"
+		switch {
+		case *check:
+			mode = "check"
+		case *discard:
+			mode = "discard"
+		}
+		return tell(c, "/merge", task.Request{ID: args[0], Text: mode})
+	}
+	return c
 }
 
 func taskAdopt() *cobra.Command {

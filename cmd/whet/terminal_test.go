@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -211,4 +212,34 @@ func waitGone(t *testing.T, pid int) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Errorf("process %d is still there", pid)
+}
+
+// On a terminal the list of packages is a table.
+func TestTerminalMarketList(t *testing.T) {
+	dir := t.TempDir()
+	manifest := `{"$schema": "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json", "name": "x", "version": "1.0.0"}`
+	if err := os.WriteFile(filepath.Join(dir, "plugin.json"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "HOME="+t.TempDir(), "TERM=xterm")
+	install := exec.CommandContext(t.Context(), whetBinary(t), "market", "install", dir)
+	install.Env = env
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	list := exec.CommandContext(t.Context(), whetBinary(t), "market", "list")
+	list.Env = env
+	tty, err := pty.Start(list)
+	if err != nil {
+		t.Skip("no terminals here:", err)
+	}
+	defer tty.Close()
+	out, _ := io.ReadAll(tty) // ends with an error of the terminal's
+	if err := list.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	want := "PACKAGE        STATE     BRINGS  TITLE\r\nlocal/x@1.0.0  disabled  -       x\r\n"
+	if string(out) != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
 }

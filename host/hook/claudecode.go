@@ -23,12 +23,13 @@ func claudeCode() *Dialect {
 			"Task":         {Name: "task"},
 			"TaskOutput":   {Name: "task_result"},
 		},
-		Own:    "mcp__whet__",
-		Talks:  true,
-		Decode: decodeShape,
-		Encode: encodeClaudeCode,
-		Sample: shapeSample,
-		Shared: true,
+		Own:     "mcp__whet__",
+		Prompts: true,
+		Stops:   true,
+		Decode:  decodeShape,
+		Encode:  encodeClaudeCode,
+		Sample:  shapeSample,
+		Shared:  true,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Several hosts send events in the shape that Claude Code began. No two accept
@@ -46,11 +47,18 @@ func (v shape) event() (e Event) {
 	return e
 }
 
-// byPerson tells a person's prompt from that of a timer or another session, and
-// from the empty one that Gemini CLI's descendants send with each tool's result.
+// byPerson tells a person's prompt from that of a timer or another session, from
+// the empty one that Gemini CLI's descendants send with each tool's result, and
+// from what we ourselves made the model go on with.
 func (v shape) byPerson() bool {
-	return (v.Source == "" || v.Source == "user") && (v.Prompt == nil || *v.Prompt != "")
+	if v.Prompt != nil && (*v.Prompt == "" || strings.HasPrefix(*v.Prompt, ourPrompt)) {
+		return false
+	}
+	return v.Source == "" || v.Source == "user"
 }
+
+// ourPrompt is how the notice of a task's end begins.
+const ourPrompt = `<task id="tsk_`
 
 // claude returns the event as Claude Code means it.
 func (v shape) claude() Event {
@@ -132,11 +140,13 @@ func responseText(raw json.RawMessage) string {
 	for _, k := range volatile {
 		delete(m, k)
 	}
-	b, err := json.Marshal(m)
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // what a tool has said must be found as it is
+	if err := e.Encode(m); err != nil {
 		return string(raw)
 	}
-	return string(b)
+	return string(bytes.TrimSpace(b.Bytes()))
 }
 
 // encodeGoOn keeps the model from ending its turn.

@@ -15,11 +15,12 @@ func codex() *Dialect {
 			"apply_patch":  {Name: "apply_patch", PatchArg: "command", Edits: true},
 			"spawn_agent":  {Name: "task"},
 		},
-		Own:    "mcp__whet__",
-		Talks:  true,
-		Decode: decodeShape,
-		Encode: encodeCodex,
-		Sample: shapeSample,
+		Own:     "mcp__whet__",
+		Prompts: true,
+		Stops:   true,
+		Decode:  decodeShape,
+		Encode:  encodeCodex,
+		Sample:  shapeSample,
 	}
 }
 

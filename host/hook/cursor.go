@@ -22,7 +22,10 @@ func cursor() *Dialect {
 			"Shell":  {Name: "bash"},
 			"Fetch":  {Name: "webfetch"},
 			"Task":   {Name: "task"},
+			// Where whet's own is served nobody knows whose session launched the task.
+			"MCP:task": {Name: "task"},
 		},
+		Stops:  true,
 		Decode: decodeCursor,
 		Encode: encodeCursor,
 		Sample: func(s Sample) []byte {
@@ -69,7 +72,13 @@ func decodeCursor(in []byte) (e Event, err error) {
 		e.Phase, e.Result.Text = After, responseText(slices.Concat(v.Output, v.Response))
 	case "postToolUseFailure":
 		e.Phase, e.Result.Text, e.Result.Failed = After, cmp.Or(v.ErrorMessage, v.Error), true
-	case "beforeSubmitPrompt", "preCompact", "sessionEnd":
+	case "beforeSubmitPrompt":
+		if v.byPerson() {
+			e.Phase = Prompt
+		}
+	case "stop":
+		e.Phase = Idle
+	case "preCompact", "sessionEnd":
 		e.Phase = Reset
 	}
 	return e, nil
@@ -85,8 +94,11 @@ func encodeCursor(w io.Writer, e Event, r Reply) error {
 		ToAgent    string          `json:"agent_message,omitempty"`
 		Input      json.RawMessage `json:"updated_input,omitempty"`
 		Context    string          `json:"additional_context,omitempty"`
+		GoOn       string          `json:"followup_message,omitempty"`
 	}
 	switch {
+	case r.GoOn != "":
+		v.GoOn = r.GoOn
 	case r.Refuse != "":
 		v.Permission, v.ToUser, v.ToAgent = "deny", r.Refuse, r.Refuse
 	case r.Args != nil:

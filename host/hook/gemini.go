@@ -22,9 +22,11 @@ func gemini() *Dialect {
 			"web_fetch":         {Name: "webfetch"},
 			"invoke_agent":      {Name: "task"},
 		},
-		Own:    "mcp_whet_",
-		Decode: decodeGemini,
-		Encode: encodeGemini,
+		Own:     "mcp_whet_",
+		Prompts: true,
+		Stops:   true,
+		Decode:  decodeGemini,
+		Encode:  encodeGemini,
 		Sample: func(s Sample) []byte {
 			v := object{
 				"session_id": "sample", "cwd": s.Dir, "hook_event_name": "BeforeTool",
@@ -61,8 +63,10 @@ func decodeGemini(in []byte) (e Event, err error) {
 		e.Result.Failed = len(v.Response.Error) > 0 && string(v.Response.Error) != "null"
 	case "BeforeAgent":
 		if v.byPerson() {
-			e.Phase = Reset
+			e.Phase = Prompt
 		}
+	case "AfterAgent":
+		e.Phase = Idle
 	case "SessionEnd": // not PreCompress, which comes before each turn whether or not anything is compressed
 		e.Phase = Reset
 	case "SessionStart":
@@ -107,6 +111,8 @@ func encodeGemini(w io.Writer, e Event, r Reply) error {
 		Specific *specific `json:"hookSpecificOutput,omitempty"`
 	}
 	switch {
+	case r.GoOn != "":
+		v.Decision, v.Reason = "deny", r.GoOn // it goes on with the reason as its prompt
 	case r.Refuse != "":
 		v.Decision, v.Reason = "deny", r.Refuse
 	case r.Args != nil || r.Note != "":

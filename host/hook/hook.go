@@ -62,9 +62,10 @@ type Dialect struct {
 	// Sample returns an event as the host sends it; nil if it has none for the
 	// phase. The doctor sends it, and the table in the host's page is made by it.
 	Sample func(Sample) []byte
-	// Talks says that the host takes a note with a person's prompt, and can be
-	// kept from ending a turn.
-	Talks bool
+	// Prompts says that the host takes a note with a person's prompt.
+	Prompts bool
+	// Stops says that the host can be kept from ending a turn.
+	Stops bool
 	// Shared says that other hosts read this host's hooks too, and call with
 	// events of their own.
 	Shared bool
@@ -155,13 +156,8 @@ const probed = "whet is in the path"
 func Probed(output string) bool { return strings.Contains(output, probed) }
 
 func reply(ctx context.Context, d *Dialect, setup Setup, e Event) Reply {
-	if !d.Talks {
-		switch e.Phase {
-		case Prompt:
-			e.Phase = Reset
-		case Idle:
-			return Reply{}
-		}
+	if e.Phase == Idle && !d.Stops {
+		return Reply{}
 	}
 	s := &e.Call.Session
 	s.Host = d.Name
@@ -179,6 +175,14 @@ func reply(ctx context.Context, d *Dialect, setup Setup, e Event) Reply {
 	d.Tools.Name(&e.Call)
 	if e.Phase == After && !e.Result.Failed {
 		e.Result.Changed = tool.Edited(&e.Call)
+	}
+	if e.Phase == Prompt && !d.Prompts {
+		// What is said here is lost, so nothing may count as said.
+		kit.Reset(ctx, *s)
+		unsaid := *s
+		unsaid.Store = nil
+		_ = kit.Prompt(ctx, unsaid)
+		return Reply{}
 	}
 	return answer(ctx, kit, e)
 }

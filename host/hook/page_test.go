@@ -85,12 +85,34 @@ func table(t *testing.T, d *hook.Dialect) string {
 		{"refuses the sixth identical call", tools(c.results && c.refuse, func(n string) bool {
 			return slices.Contains([]string{"read", "grep", "glob"}, d.Tools[n].Name)
 		})},
+		{"tells the agent of the ends of background tasks", ends(d, c)},
 		{"keeps sub-agents apart", yes(c.agents, "by their id")},
 		{"its own tools, guarded where they are served", "by MCP, `whet mcp`"},
 	} {
 		fmt.Fprintf(&w, "| %s | %s |\n", row[0], row[1])
 	}
 	return w.String()
+}
+
+// ends says where a host's agent hears that a task has ended.
+func ends(d *hook.Dialect, c can) string {
+	var where []string
+	for _, w := range []struct {
+		ok   bool
+		text string
+	}{
+		{c.results && c.note, "with the next tool's result"},
+		{d.Prompts, "with the person's next message, and the board too"},
+		{d.Stops, "when it ends its turn, which it then doesn't"},
+	} {
+		if w.ok {
+			where = append(where, w.text)
+		}
+	}
+	if where == nil {
+		return "with the next result of whet's own tools"
+	}
+	return strings.Join(where, "; ")
 }
 
 // can is what a host can be told, and tells.

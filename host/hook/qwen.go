@@ -20,10 +20,12 @@ func qwen() *Dialect {
 			"web_fetch":         {Name: "webfetch"},
 			"agent":             {Name: "task"},
 		},
-		Own:    "mcp__whet__",
-		Decode: decodeShape,
-		Encode: encodeQwen,
-		Sample: shapeSample,
+		Own:     "mcp__whet__",
+		Prompts: true,
+		Stops:   true,
+		Decode:  decodeShape,
+		Encode:  encodeQwen,
+		Sample:  shapeSample,
 	}
 }
 
@@ -32,6 +34,8 @@ func qwen() *Dialect {
 func encodeQwen(w io.Writer, e Event, r Reply) error {
 	s := specific{Event: e.Name}
 	switch {
+	case r.GoOn != "":
+		return encodeGoOn(w, r)
 	case r.Refuse != "":
 		s.Decision, s.Reason = "deny", r.Refuse
 	case r.Note != "":

@@ -13,7 +13,16 @@ import (
 // A Host is the API of the host around the plugin, reached through the shim:
 // hosts without a listening server, or with a secret one, can be called by no
 // other way.
-type Host struct{ conn *jsonrpc2.Conn }
+type Host struct {
+	Name string
+	// Brief says that the host ends, or shows nothing more, as soon as its model
+	// rests, so that nothing can go on in its background.
+	Brief bool
+	// Heard, if Setup sets it, is told of the events of the host's sessions.
+	Heard func(event, session string)
+
+	conn *jsonrpc2.Conn
+}
 
 // HTTP makes a request of the host's own API. body is JSON or nil.
 func (h *Host) HTTP(ctx context.Context, method, path string, body json.RawMessage) (status int, reply json.RawMessage, err error) {
@@ -30,12 +39,6 @@ func (h *Host) HTTP(ctx context.Context, method, path string, body json.RawMessa
 		return 0, nil, fmt.Errorf("asking the host for %s %s: %w", method, path, err)
 	}
 	return r.Status, r.Body, nil
-}
-
-// Inject sets the text that the shim adds to the session's next prompts; ""
-// takes it away.
-func (h *Host) Inject(ctx context.Context, session, text string) error {
-	return h.conn.Notify(ctx, "inject.set", map[string]string{"sessionID": session, "text": text})
 }
 
 // ask puts the question to the person through the host's own permission system.

@@ -36,11 +36,11 @@ func own(host string) hosttool.Table {
 
 // offered drops the tools that the host has itself: its own are guarded, so a
 // second one under the same name would only take their place. A page as
-// Markdown is worth taking it.
+// Markdown is worth taking it, and so are tasks that nothing loses.
 func offered(tools []whet.Tool, own hosttool.Table) []whet.Tool {
 	has := map[string]bool{}
 	for _, t := range own {
-		has[t.Name] = t.Name != "webfetch"
+		has[t.Name] = t.Name != "webfetch" && t.Name != "task"
 	}
 	return slices.DeleteFunc(slices.Clone(tools), func(t whet.Tool) bool { return has[t.Name] })
 }

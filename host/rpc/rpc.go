@@ -29,7 +29,16 @@ import (
 const Protocol = 1
 
 // Setup makes what a session in dir needs. host lends the host's own API.
-type Setup func(dir, worktree string, host *Host) (*whet.Kit, func(session string) whet.Store)
+type Setup func(dir, worktree string, host *Host) Offer
+
+// An Offer is what a connection has for its host.
+type Offer struct {
+	Kit   *whet.Kit
+	Store func(session string) whet.Store
+	// Config is added to the host's own configuration, in its words, by section;
+	// what a person has there under the same name stays.
+	Config map[string]any
+}
 
 // Server holds what a connection needs. All fields are required.
 type Server struct {
@@ -46,7 +55,7 @@ func (s Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) erro
 	stream := &lines{in: in, dec: json.NewDecoder(in), enc: json.NewEncoder(out)}
 	logger := slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug)
 	conn := jsonrpc2.NewConn(ctx, stream, c, jsonrpc2.SetLogger(logger))
-	c.host = &Host{conn}
+	c.host = &Host{conn: conn}
 	close(c.ready)
 	hello := map[string]any{"whet": s.Version, "protocol": Protocol}
 	if err := conn.Notify(ctx, "hello", hello); err != nil {
@@ -111,6 +120,7 @@ type connection struct {
 type initialize struct {
 	Protocol  int    `json:"protocol"`
 	Host      string `json:"host"`
+	Brief     bool   `json:"brief"`
 	Directory string `json:"directory"`
 	Worktree  string `json:"worktree"`
 }
@@ -123,6 +133,7 @@ type call struct {
 	SessionID string          `json:"sessionID"`
 	Agent     string          `json:"agent"`
 	Result    whet.Result     `json:"result"` // tool.after
+	Event     string          `json:"event"`  // event
 }
 
 type toolInfo struct {
@@ -186,6 +197,14 @@ func (c *connection) handle(ctx context.Context, _ *jsonrpc2.Conn, req *jsonrpc2
 	case "session.reset":
 		kit.Reset(ctx, wc.Session)
 		return nil, nil
+	case "session.prompt":
+		kit.Reset(ctx, wc.Session)
+		return map[string]string{"text": kit.Prompt(ctx, wc.Session)}, nil
+	case "event":
+		if c.host.Heard != nil {
+			c.host.Heard(p.Event, p.SessionID)
+		}
+		return nil, nil
 	}
 	return nil, &jsonrpc2.Error{Code: jsonrpc2.CodeMethodNotFound, Message: fmt.Sprintf("unknown method %q", req.Method)}
 }
@@ -209,37 +228,44 @@ func (c *connection) initialize(p initialize) (any, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kit, c.store = c.Setup(p.Directory, p.Worktree, c.host)
+	c.host.Name, c.host.Brief = p.Host, p.Brief
+	offer := c.Setup(p.Directory, p.Worktree, c.host)
+	c.kit, c.store = offer.Kit, offer.Store
 	c.session = whet.Session{Host: p.Host, Dir: p.Directory, Worktree: p.Worktree}
 	c.own = own(p.Host)
 	tools := []toolInfo{}
 	for _, t := range offered(c.kit.Tools, c.own) {
 		tools = append(tools, toolInfo{t.Name, t.Title(), t.Doc, t.ReadOnly, t.Input()})
 	}
-	return map[string]any{"version": c.Version, "tools": tools}, nil
+	reply := map[string]any{"version": c.Version, "tools": tools}
+	if len(offer.Config) > 0 {
+		reply["config"] = offer.Config
+	}
+	return reply, nil
 }
 
 // call turns the shim's words into ours.
 func (c *connection) call(method string, p *call) (*whet.Kit, *whet.Call, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.kit == nil {
+	kit, store, own, session := c.kit, c.store, c.own, c.session
+	c.mu.Unlock()
+	if kit == nil {
 		return nil, nil, errors.New("initialize must come first")
 	}
-	wc := &whet.Call{ID: p.ID, Tool: p.Tool, Args: p.Args, Session: c.session}
+	wc := &whet.Call{ID: p.ID, Tool: p.Tool, Args: p.Args, Session: session}
 	wc.Session.ID, wc.Session.Agent = p.SessionID, p.Agent
-	if p.SessionID != "" {
-		wc.Session.Store = c.store(p.SessionID)
+	if p.SessionID != "" && method != "event" {
+		wc.Session.Store = store(p.SessionID)
 	}
 	if method == "tool.exec" {
-		return c.kit, wc, nil // one of ours
+		return kit, wc, nil // one of ours
 	}
-	tool := c.own[p.Tool]
-	c.own.Name(wc)
+	tool := own[p.Tool]
+	own.Name(wc)
 	if method == "tool.after" && !p.Result.Failed {
 		p.Result.Changed = tool.Edited(wc)
 	}
-	return c.kit, wc, nil
+	return kit, wc, nil
 }
 
 type verdict struct {

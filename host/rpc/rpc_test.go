@@ -21,6 +21,8 @@ func (t text) String() string { return string(t) }
 
 // testKit has tools that do what the tests need of the host, and a guard.
 func testKit(host *rpc.Host, started chan<- struct{}) *whet.Kit {
+	heard := make(chan string, 1)
+	host.Heard = func(event, session string) { heard <- event + " " + session }
 	type say struct {
 		Say string `json:"say" doc:"what"`
 	}
@@ -40,11 +42,11 @@ func testKit(host *rpc.Host, started chan<- struct{}) *whet.Kit {
 				if err != nil {
 					return "", err
 				}
-				if err := host.Inject(ctx, c.Session.ID, "board"); err != nil {
-					return "", err
-				}
 				b, err := json.Marshal(status)
 				return text(string(b) + string(body)), err
+			}),
+			whet.New("heard", "Say what was heard.", func(context.Context, *whet.Call, struct{}) (text, error) {
+				return text(<-heard), nil
 			}),
 			whet.New("wait", "Wait.", func(ctx context.Context, _ *whet.Call, _ struct{}) (text, error) {
 				started <- struct{}{}
@@ -68,6 +70,7 @@ func testKit(host *rpc.Host, started chan<- struct{}) *whet.Kit {
 					return nil
 				})
 			},
+			Prompt: func(_ context.Context, s whet.Session) (string, error) { return "a board for " + s.ID, nil },
 			Reset: func(_ context.Context, s whet.Session) error {
 				return whet.Update(s, "n", func(n *int) error { *n = 0; return nil })
 			},
@@ -90,8 +93,8 @@ func dial(t *testing.T) *shim {
 	outR, outW := io.Pipe()
 	s := &shim{t: t, in: inW, out: bufio.NewReader(outR), done: make(chan error, 1), started: make(chan struct{}, 1)}
 	stores := state.Memories()
-	srv := rpc.Server{Version: "1.2.3", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, h *rpc.Host) (*whet.Kit, func(string) whet.Store) {
-		return testKit(h, s.started), stores
+	srv := rpc.Server{Version: "1.2.3", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, h *rpc.Host) rpc.Offer {
+		return rpc.Offer{Kit: testKit(h, s.started), Store: stores}
 	}}
 	go func() { s.done <- srv.Serve(t.Context(), inR, outW); outW.Close() }()
 	t.Cleanup(func() { inW.Close(); <-s.done })
@@ -154,9 +157,12 @@ func TestDialogue(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":7,"method":"tool.exec","params":{"callID":"c","tool":"echo","sessionID":"s","agent":"fixer","args":{"say":"hi"}}}`, `{"id":7,"result":{"text":"hi in /p of /p to fixer\n\ncall 2","data":"hi in /p of /p to fixer"},"jsonrpc":"2.0"}`},
 		{`{"jsonrpc":"2.0","id":8,"method":"session.reset","params":{"sessionID":"s"}}`, `{"id":8,"result":null,"jsonrpc":"2.0"}`},
 		{`{"jsonrpc":"2.0","id":9,"method":"tool.after","params":{"callID":"c","tool":"read","sessionID":"s","args":{},"result":{"text":""}}}`, `{"id":9,"result":{"text":"call 1"},"jsonrpc":"2.0"}`},
+		{`{"jsonrpc":"2.0","id":13,"method":"session.prompt","params":{"sessionID":"s"}}`, `{"id":13,"result":{"text":"a board for s"},"jsonrpc":"2.0"}`},
+		{`{"jsonrpc":"2.0","id":14,"method":"event","params":{"event":"session.idle","sessionID":"s"}}`, `{"id":14,"result":null,"jsonrpc":"2.0"}`},
+		{`{"jsonrpc":"2.0","id":15,"method":"tool.exec","params":{"callID":"c","tool":"heard","sessionID":"other","args":{}}}`, `{"id":15,"result":{"text":"session.idle s\n\ncall 2","data":"session.idle s"},"jsonrpc":"2.0"}`},
 		{`{"jsonrpc":"2.0","id":10,"method":"nosuch","params":{}}`, `{"id":10,"error":{"code":-32601,"message":"unknown method \"nosuch\""},"jsonrpc":"2.0"}`},
 		{`{"jsonrpc":"2.0","id":11,"method":"tool.exec","params":{"tool":5}}`, `{"id":11,"error":{"code":-32602,"message":"tool.exec: bad params: json: cannot unmarshal number into Go struct field call.tool of type string"},"jsonrpc":"2.0"}`},
-		{`{"jsonrpc":"2.0","id":12,"method":"tool.exec","params":{"tool":"nosuch"}}`, `{"id":12,"error":{"code":0,"message":"no such tool: \"nosuch\"; there are: echo, ask, api, wait"},"jsonrpc":"2.0"}`},
+		{`{"jsonrpc":"2.0","id":12,"method":"tool.exec","params":{"tool":"nosuch"}}`, `{"id":12,"error":{"code":0,"message":"no such tool: \"nosuch\"; there are: echo, ask, api, heard, wait"},"jsonrpc":"2.0"}`},
 	} {
 		s.send(step[0])
 		s.want(step[1])
@@ -182,13 +188,17 @@ func TestHostTools(t *testing.T) {
 		for _, name := range []string{"grep", "apply_patch", "webfetch", "echo"} {
 			kit.Tools = append(kit.Tools, whet.New(name, "Do.", func(context.Context, *whet.Call, struct{}) (text, error) { return "", nil }))
 		}
-		srv := rpc.Server{Version: "1", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, _ *rpc.Host) (*whet.Kit, func(string) whet.Store) {
-			return kit, state.Memories()
+		srv := rpc.Server{Version: "1", Log: slog.New(slog.DiscardHandler), Setup: func(_, _ string, _ *rpc.Host) rpc.Offer {
+			return rpc.Offer{Kit: kit, Store: state.Memories(), Config: map[string]any{"agent": map[string]any{"critic": "x"}}}
 		}}
 		done := make(chan error, 1)
 		go func() { done <- srv.Serve(t.Context(), inR, outW) }()
 		lines := bufio.NewReader(outR)
-		answer := func(line string) (result struct{ Tools []struct{ Name string } }) {
+		type reply struct {
+			Tools  []struct{ Name string }
+			Config map[string]map[string]string
+		}
+		answer := func(line string) (result reply) {
 			if line != "" {
 				go func() { _, _ = io.WriteString(inW, line+"\n") }()
 			}
@@ -205,7 +215,11 @@ func TestHostTools(t *testing.T) {
 		}
 		answer("")
 		var names []string
-		for _, tool := range answer(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"host":"` + host + `","directory":"/p"}}`).Tools {
+		first := answer(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"host":"` + host + `","directory":"/p"}}`)
+		if first.Config["agent"]["critic"] != "x" {
+			t.Errorf("%s: the host's configuration gets %v", host, first.Config)
+		}
+		for _, tool := range first.Tools {
 			names = append(names, tool.Name)
 		}
 		if b, err := json.Marshal(names); err != nil || string(b) != want {
@@ -243,7 +257,6 @@ func TestReverseCalls(t *testing.T) {
 	s.send(`{"jsonrpc":"2.0","id":4,"method":"tool.exec","params":{"callID":"c9","tool":"api","sessionID":"s","args":{"say":""}}}`)
 	s.want(`{"method":"host.http","params":{"method":"POST","path":"/session","body":{"title":"x"}},"id":2,"jsonrpc":"2.0"}`)
 	s.send(`{"jsonrpc":"2.0","id":2,"result":{"status":200,"body":{"id":"ses_1"}}}`)
-	s.want(`{"method":"inject.set","params":{"sessionID":"s","text":"board"},"jsonrpc":"2.0"}`)
 	s.want(`{"id":4,"result":{"text":"200{\"id\":\"ses_1\"}\n\ncall 1","data":"200{\"id\":\"ses_1\"}"},"jsonrpc":"2.0"}`)
 }
 

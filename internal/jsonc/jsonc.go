@@ -59,7 +59,7 @@ func Parse(text []byte) (*Document, error) {
 }
 
 func (d *Document) set(text []byte) error {
-	bare := append(slices.Clone(text), '\n') // a comment may end the file
+	bare := slices.Clone(text)
 	if bytes.HasPrefix(text, bom) {
 		copy(bare, "   ") // as long as the mark, so that offsets stay true
 	}
@@ -67,6 +67,11 @@ func (d *Document) set(text []byte) error {
 		return fmt.Errorf("it is nested more than %d deep", maxDepth)
 	}
 	root, err := hujson.Parse(bare)
+	if err != nil { // a comment may end the file
+		if all, again := hujson.Parse(append(bare, '\n')); again == nil {
+			root, err = all, nil
+		}
+	}
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "hujson: "))
 	}

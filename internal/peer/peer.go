@@ -47,6 +47,17 @@ func Module(t testing.TB, name string) string {
 	return dir
 }
 
+// Pack returns the path of an archive that scripts/peers has put into
+// .peers/packs as its authors publish it.
+func Pack(t testing.TB, file string) string {
+	t.Helper()
+	path := filepath.Join(repository(), ".peers", "packs", file)
+	if _, err := os.Stat(path); err != nil {
+		missing(t, file)
+	}
+	return path
+}
+
 // GoModule returns the directory of a Go module, "path@version", that
 // scripts/peers has put into the module cache for its data.
 func GoModule(t testing.TB, module string) string {

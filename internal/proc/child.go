@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"sync"
@@ -15,19 +16,24 @@ type Child struct {
 	once sync.Once
 }
 
-// Start starts cmd as a Child, which leads a session of its own. cmd's pipes
-// must have been asked for before.
+// Start starts cmd as a Child, which leads a group of its own. cmd's pipes must
+// have been asked for before.
 func Start(cmd *exec.Cmd) (*Child, error) {
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
+	// What outlives the child may hold its pipes: the child's end is no later for
+	// that.
+	cmd.WaitDelay = drain
 	t, err := startTree(cmd)
 	if err != nil {
 		return nil, err
 	}
 	c := &Child{t: t, done: make(chan struct{})}
 	go func() {
-		c.err = cmd.Wait()
+		if c.err = cmd.Wait(); errors.Is(c.err, exec.ErrWaitDelay) {
+			c.err = nil
+		}
 		close(c.done)
 	}()
 	return c, nil

@@ -1,7 +1,7 @@
 // Package proc runs one child process to its end: with a time limit, a cap on
 // what it may print, and nothing of it left running afterwards.
 //
-// The child leads a session of its own, without a terminal, and reads only what
+// The child has no terminal, leads a group of its own, and reads only what
 // it is given, so that it can neither wait for a person nor be reached by the
 // terminal's Ctrl-C: whoever calls [Run] ends it by its context. It is
 // not a way to start daemons: what the child leaves behind is ended too.

@@ -3,9 +3,11 @@
 package proc_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -109,6 +111,50 @@ func TestNoOrphans(t *testing.T) {
 			}
 			t.Errorf("process %d is still there", pid)
 		})
+	}
+}
+
+// A child's end is seen though a process of its own holds its pipes, and ending
+// the child ends that one too.
+func TestChildLeavesAProcess(t *testing.T) {
+	for script, want := range map[string]string{
+		"sleep 300 & echo $! >&2; exit 3":      "exit status 3",
+		"sleep 300 & echo $! >&2; kill -9 $$":  "signal: killed",
+		"sleep 300 & echo $! >&2; exec true":   "",
+		"setsid sleep 300 & echo $! >&2; true": "",
+	} {
+		cmd := exec.Command("sh", "-c", script)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if _, err := cmd.StdoutPipe(); err != nil {
+			t.Fatal(err)
+		}
+		c, err := proc.Start(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-c.Done():
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: its end is not seen", script)
+		}
+		if err := c.Err(); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v, want %q", script, err, want)
+		}
+		c.Stop()
+		pid, err := strconv.Atoi(strings.TrimSpace(stderr.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 300 {
+			if gone(pid) {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if !gone(pid) {
+			t.Errorf("%s: process %d is still there", script, pid)
+		}
 	}
 }
 

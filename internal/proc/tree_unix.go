@@ -4,10 +4,13 @@ package proc
 
 import (
 	"crypto/rand"
+	"errors"
 	"os"
 	"os/exec"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A tree is a child and everything it started. The group catches what stayed
@@ -24,12 +27,41 @@ func startTree(cmd *exec.Cmd) (*tree, error) {
 	t := &tree{mark: rand.Text()}
 	// Marks add up, so that whoever runs us finds our children too.
 	cmd.Env = append(cmd.Env, markName+"="+os.Getenv(markName)+":"+t.mark)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	away := terminal()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: away, Setpgid: !away}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	t.pid = cmd.Process.Pid
 	return t, nil
+}
+
+// terminal reports whether this process has a terminal, which a child in its
+// session could wait at. Where there is none a group of its own is enough for a
+// child, and better: on a busy Linux a new session gets its first turn later
+// than what runs in ours.
+func terminal() bool {
+	f, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+// LeaveTerminal gives up this process's terminal, in one that serves a program
+// and never asks a person: its children then have none to wait at, without a
+// session of their own. The leader of a session keeps it, because with it the
+// whole session would lose it.
+func LeaveTerminal() {
+	f, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if sid, err := unix.Getsid(0); err == nil && sid != os.Getpid() {
+		_ = unix.IoctlSetInt(int(f.Fd()), unix.TIOCNOTTY, 0) // else the children get a session each
+	}
 }
 
 // terminate asks the child's group to end.
@@ -59,3 +91,9 @@ func (t *tree) kill() int {
 }
 
 func (t *tree) release() {}
+
+// Alive reports whether there may be a process of that id.
+func Alive(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return pid > 0 && !errors.Is(err, syscall.ESRCH)
+}

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"errors"
 	"os/exec"
 	"syscall"
 	"unsafe"
@@ -37,6 +38,9 @@ func startTree(cmd *exec.Cmd) (*tree, error) {
 	return t, nil
 }
 
+// LeaveTerminal does nothing: a console is nothing that a child would wait at.
+func LeaveTerminal() {}
+
 // adopt puts the child into the job. It fails if the child has ended already,
 // and then there is nothing to hold.
 func (t *tree) adopt() {
@@ -59,3 +63,14 @@ func (t *tree) kill() int {
 }
 
 func (t *tree) release() { windows.CloseHandle(t.job) }
+
+// Alive reports whether there may be a process of that id.
+func Alive(pid int) bool {
+	h, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
+	if err != nil {
+		return !errors.Is(err, windows.ERROR_INVALID_PARAMETER) // it may be somebody else's
+	}
+	defer windows.CloseHandle(h)
+	state, err := windows.WaitForSingleObject(h, 0)
+	return err != nil || state == uint32(windows.WAIT_TIMEOUT)
+}

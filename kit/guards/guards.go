@@ -12,7 +12,9 @@ import (
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/format"
 	"github.com/whet-dev/whet/loop"
+	"github.com/whet-dev/whet/market"
 	"github.com/whet-dev/whet/search"
+	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/mail"
 )
 
@@ -21,6 +23,8 @@ type Config struct {
 	LoopGuard  loop.Options       `json:"loopGuard,omitzero" doc:"the guard against repeated calls"`
 	Formatter  format.Options     `json:"formatter,omitzero" doc:"formatting of edited files"`
 	ApplyPatch applypatch.Options `json:"applyPatch,omitzero" doc:"rescue and application of patches"`
+	Market     market.Options     `json:"marketplace,omitzero" doc:"packages of agents, skills and more"`
+	Task       task.Options       `json:"task,omitzero" doc:"background tasks"`
 }
 
 // New returns the guards as configured. Those of a kit run top to bottom
@@ -30,8 +34,8 @@ func New(c Config, r config.Report) []whet.Guard {
 		return nil
 	}
 	return []whet.Guard{
-		mail.Guard(),       // adds to what the model reads, when all others are done
-		search.PathGuard(), // cheap refusals first
+		mail.Guard(c.Task.Wake), // adds to what the model reads, when all others are done
+		search.PathGuard(),      // cheap refusals first
 		configNotice(r.Problems),
 		applypatch.Guard(Patching(c)), // rewrites arguments
 		format.Guard(c.Formatter),     // after edits

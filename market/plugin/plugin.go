@@ -31,7 +31,9 @@ type Plugin struct {
 	Requires Requires
 	Optional Requires
 	Settings []Setting
-	Notes    []Note // what was left out or is doubtful, and why
+	Scripts  []string // files with the exec bit
+	Modules  []string // plugins of other programs, which whet keeps and never runs
+	Notes    []Note   // what was left out or is doubtful, and why
 }
 
 // A Text is a Markdown file of the package.
@@ -56,7 +58,8 @@ type Skill struct {
 	Description string
 }
 
-// A Command is a prompt with $ARGUMENTS that a person calls by name.
+// A Command is a prompt that a person calls by name. The arguments stand where
+// it has $ARGUMENTS, and after it if it has none.
 type Command struct {
 	Text
 	Description string
@@ -66,8 +69,9 @@ type Command struct {
 }
 
 // A Server is an MCP server. ${PLUGIN_ROOT} and ${PLUGIN_DATA} in Args, the
-// values of Env and Dir, and ${user_config.NAME} of a setting, are expanded when
-// it is started.
+// values of Env and Dir, and ${user_config.NAME} of a setting there and in URL
+// and Headers, are expanded when it is started. A Command that begins with ./
+// is a file of the package.
 type Server struct {
 	Name    string
 	Type    string // stdio, streamable-http or sse
@@ -80,12 +84,15 @@ type Server struct {
 }
 
 // A Hook is a command that runs on an event: pre_tool, post_tool,
-// session_start, stop or user_prompt.
+// session_start, stop or user_prompt. ${PLUGIN_ROOT} and ${PLUGIN_DATA} are
+// expanded in Args; to a shell they are variables of the environment.
 type Hook struct {
 	Event   string
-	Matcher string // regular expression over tool names; empty is every one
-	Command string // for a shell, in the project's directory
-	Timeout int    // seconds; 0 is the default
+	Matcher string   // regular expression over whole tool names, or how a session started; empty is every one
+	Command string   // for a shell, in the project's directory; a program if there are Args
+	Args    []string // nil is a Command for a shell
+	Timeout int      // seconds; 0 is the default
+	Dialect string   // the host whose events and answers it speaks: claude-code, codex, gemini or cursor; empty is whet's own
 }
 
 // A Formatter is one entry of formatters.json, in the shape of the
@@ -107,10 +114,11 @@ type Requires struct {
 type Setting struct {
 	Name      string
 	Title     string
-	Type      string
+	Type      string // string, number, boolean, directory or file
 	Sensitive bool
 	Required  bool
-	Env       string // environment variable that holds it
+	Default   string
+	Env       string // environment variable that holds it; empty is none
 }
 
 // A Note says what was left out, changed or is doubtful.

@@ -21,9 +21,7 @@ function program(options) {
 }
 
 function parse(text) {
-  try {
-    return JSON.parse(text)
-  } catch {} // undefined
+  try { return JSON.parse(text) } catch {} // undefined
 }
 
 /** A child and the calls under way; it is started when needed, and again after it died. */
@@ -32,9 +30,8 @@ class Link {
   live = null // the running child
   own = new Set() // whet's tools
   asks = new Map() // callID → the host's own way to ask for permission
-  injected = new Map() // sessionID → text for its prompts
   constructor(bin, hello, host) { Object.assign(this, { bin, hello, host }) }
-  ready() { // resolves to the tools
+  ready() { // resolves to the tools; then config is what packages add to the host's configuration
     if (this.live) return this.live.ready
     if (++this.starts > STARTS) return Promise.reject(new Error(`whet ended ${STARTS} times and is not started again`))
     const live = (this.live = { waiting: new Map(), last: 0 })
@@ -45,6 +42,7 @@ class Link {
       this.live = null
       for (const w of live.waiting.values()) w.reject(new Error(why))
       if (!this.closed) this.host.warn(why)
+      if (!this.closed && live.up) setTimeout(() => this.ready().catch(() => {}), 1000).unref?.() // tasks may need it
     }
     proc.on("error", (e) => end(`whet did not start (${this.bin}): ${e.message}`))
     proc.on("exit", (code, signal) => end(live.wrong ?? `whet ended: ${signal ?? "exit status " + code}`))
@@ -56,7 +54,7 @@ class Link {
       for (const line of lines) this.receive(live, line)
     })
     for (const h of [proc, proc.stdin, proc.stdout]) h.unref?.() // keeps no host alive
-    live.ready = this.send(live, "initialize", { protocol: PROTOCOL, ...this.hello }).then(({ tools }) => ((this.own = new Set(tools.map((t) => t.name))), tools))
+    live.ready = this.send(live, "initialize", { protocol: PROTOCOL, ...this.hello }).then(({ config, tools }) => ((live.up = true), Object.assign(this, { config, own: new Set(tools.map((t) => t.name)) }), tools))
     live.ready.catch(() => {})
     return live.ready
   }
@@ -78,7 +76,6 @@ class Link {
   }
   async lend(method, p) { // what the child asks of the host
     if (method === "host.http") return this.host.http(p)
-    if (method === "inject.set") return void this.injected.set(p.sessionID, p.text)
     const ask = method === "tool.ask" && this.asks.get(p.callID)
     if (!ask) throw new Error(`this host has no ${method} here`)
     return ask({ permission: p.permission, patterns: [p.pattern], always: ["*"], metadata: { reason: p.reason } })
@@ -150,7 +147,7 @@ async function server(input, options) {
   const { client, directory, worktree } = input
   let link = links.get(directory)
   if (!link) {
-    link = new Link(program(options), { host: "opencode", directory, worktree }, {
+    link = new Link(program(options), { host: "opencode", directory, worktree, brief: process.argv.some((a) => a === "run" || a === "acp") }, {
       async http({ method, path, body }) {
         const { baseUrl, headers, fetch: inside } = link.client._client.getConfig() // anew: the address may change
         const init = { method, headers: new Headers(headers), body: JSON.stringify(body) } // of undefined, undefined
@@ -167,12 +164,14 @@ async function server(input, options) {
   Object.assign(link, { client, users: link.users + 1 })
   const tools = await link.ready().catch(() => null)
   if (!tools) return {} // OpenCode has been told, and goes on without whet
-  const { agents, notes, refused, injected } = link
+  const { agents, notes, refused } = link
   const call = (i, args) => ({ callID: i.callID, tool: i.tool, sessionID: i.sessionID, agent: i.agent ?? agents.get(i.sessionID), args })
 
   return {
-    async dispose() {
-      if (--link.users === 0) links.delete(directory), link.close()
+    async dispose() { if (--link.users === 0) links.delete(directory), link.close() },
+    async config(c) { // lists grow; a name that a person has used stays theirs
+      const both = (a, b) => (Array.isArray(b) ? [...new Set([...(a ?? []), ...b])] : { ...b, ...a, ...(Array.isArray(b.paths) && { paths: both(a?.paths, b.paths) }) })
+      for (const [k, v] of Object.entries(link.config ?? {})) c[k] = both(c[k], v)
     },
     tool: Object.fromEntries(tools.map((t) => [t.name, {
       description: t.description,
@@ -194,11 +193,15 @@ async function server(input, options) {
     },
     async "chat.message"(i, out) {
       if (i.agent) agents.set(i.sessionID, i.agent)
-      if (out.parts.some((p) => !p.synthetic)) await link.hook("session.reset", { sessionID: i.sessionID })
+      if (out.parts.every((p) => p.synthetic)) return // nobody wrote it
+      const text = (await link.hook("session.prompt", { sessionID: i.sessionID }))?.text
+      const { id, sessionID, messageID } = out.parts.at(-1)
+      if (text) out.parts.push({ id: id + "w", sessionID, messageID, type: "text", text, synthetic: true })
     },
     async event({ event: { type, properties: { part, ...p } } }) {
+      if (link.live && (type === "session.idle" || type === "session.error")) link.hook("event", { event: type, sessionID: p.sessionID })
       if (type === "session.compacted") await link.hook("session.reset", { sessionID: p.sessionID })
-      if (type === "session.deleted") for (const m of [agents, injected]) m.delete(p.info?.id)
+      if (type === "session.deleted") agents.delete(p.info?.id)
       // A tool that throws has no "after": its error is told in this event only.
       if (type !== "message.part.updated" || part.type !== "tool" || part.state.status !== "error" || link.ours(part.tool)) return
       if (refused.delete(part.callID) || notes.has(part.callID)) return
@@ -210,9 +213,6 @@ async function server(input, options) {
         const note = type === "tool" && state.status === "error" && notes.get(callID)
         if (note && !state.error.endsWith(note)) state.error += note
       }
-      const last = messages.findLast((m) => m.info.role === "user")
-      const text = last && injected.get(last.info.sessionID)
-      if (text) last.parts.push({ id: "prt_whet", sessionID: last.info.sessionID, messageID: last.info.id, type: "text", text, synthetic: true })
     },
   }
 }

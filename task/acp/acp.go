@@ -11,6 +11,9 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/whet-dev/whet/task"
 )
@@ -21,7 +24,7 @@ const Prefix = "acp:"
 // New returns the backend of one agent. brief is what a specialist is told
 // before its first prompt; it may be nil.
 func New(name string, a task.ACPAgent, brief func(task.Task) string, hear task.Hear) task.Backend {
-	return &backend{name: Prefix + name, agent: a, brief: brief, hear: hear, runs: map[string]*run{}}
+	return &backend{name: Prefix + name, agent: a, brief: brief, hear: hear, made: time.Now(), runs: map[string]*run{}}
 }
 
 type backend struct {
@@ -29,6 +32,7 @@ type backend struct {
 	agent task.ACPAgent
 	brief func(task.Task) string
 	hear  task.Hear
+	made  time.Time
 	work  sync.WaitGroup
 
 	// first is held by the first process until it has a session: some agents set
@@ -53,6 +57,7 @@ func (b *backend) Start(_ context.Context, r task.Run) (string, error) {
 	}
 	session := r.Task.Session
 	var used task.Usage
+	before := b.made // whoever had the session before us had it before that
 	if old := b.runs[r.Task.ID]; old != nil {
 		if old.task.Gen == r.Task.Gen {
 			return old.sessionID(), nil
@@ -61,6 +66,7 @@ func (b *backend) Start(_ context.Context, r task.Run) (string, error) {
 			return "", &task.Refusal{Reason: "it is still at work"}
 		}
 		session, used = old.sessionID(), old.state().Usage
+		before = old.openedAt()
 	}
 	path, err := exec.LookPath(b.agent.Command)
 	if err != nil {
@@ -70,7 +76,7 @@ func (b *backend) Start(_ context.Context, r task.Run) (string, error) {
 		return "", &task.Refusal{Reason: "it never had a session that could go on; launch a new task"}
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	x := &run{b: b, task: r.Task, session: session, cancel: cancel, notes: slices.Clone(r.Notes)}
+	x := &run{b: b, task: r.Task, session: session, before: before, cancel: cancel, notes: slices.Clone(r.Notes), tools: map[sdk.ToolCallId]bool{}}
 	x.look = task.Look{Live: task.LiveBusy, Usage: used}
 	prompt := r.Prompt
 	if b.brief != nil && r.Task.Gen == 1 {

@@ -2,6 +2,7 @@ package acp_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,6 +74,54 @@ func TestPeerOpenCode(t *testing.T) {
 		},
 		Agent: "fixer", Notes: true, Patient: true, Only: only,
 	})
+}
+
+// The real Gemini CLI and Qwen Code. The whole suite, some minutes for each,
+// runs with WHET_SLOW=1.
+func TestPeerOthers(t *testing.T) {
+	one := []string{"works in the task's directory"}
+	for _, a := range []struct {
+		name, settings string
+		quick, all     []string // cases; no list means all
+		env            func(model string) map[string]string
+	}{
+		{"gemini", `{"security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}}, "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}, "model": {"name": "gemini-2.5-pro", "disableLoopDetection": true}}`, one, nil, func(model string) map[string]string {
+			return map[string]string{"GOOGLE_GEMINI_BASE_URL": model, "GEMINI_API_KEY": "x", "GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
+		}},
+		{"qwen", `{"security": {"auth": {"selectedType": "openai"}}, "general": {"disableAutoUpdate": true}, "privacy": {"usageStatisticsEnabled": false}}`, nil, append(one, "goes on with its context"), func(model string) map[string]string {
+			return map[string]string{"OPENAI_BASE_URL": model + "/v1", "OPENAI_API_KEY": "x", "OPENAI_MODEL": "scripted", "QWEN_TELEMETRY_ENABLED": "false", "QWEN_CODE_NO_UPDATE": "1"}
+		}},
+	} {
+		t.Run(a.name, func(t *testing.T) {
+			program := peer.Find(t, a.name)
+			only := a.quick
+			if os.Getenv("WHET_SLOW") != "" {
+				only = a.all
+			} else if only == nil {
+				t.Skip("it takes half a minute: WHET_SLOW=1")
+			}
+			homes := map[*testing.T]string{}
+			tasktest.Run(t, tasktest.Peer{
+				Open: func(t *testing.T, model *scriptmodel.Server, hear task.Hear) task.Backend {
+					if homes[t] == "" {
+						homes[t] = t.TempDir()
+						dir := filepath.Join(homes[t], "."+a.name)
+						if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "settings.json"), []byte(a.settings), 0o600)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					env := a.env(model.URL)
+					env["HOME"] = homes[t]
+					return acp.New(a.name, task.ACPAgent{Command: program, Args: []string{"--acp"}, Env: env}, nil, hear)
+				},
+				Write: func(path, content string) scriptmodel.Call {
+					return call("run_shell_command", map[string]string{"command": fmt.Sprintf("printf '%s' > %s", strings.TrimSpace(content)+`\n`, path), "description": "write"})
+				},
+				// Gemini CLI keeps no conversation that was interrupted before its first answer.
+				Agent: "fixer", Notes: true, Patient: true, Only: only, Not: []string{"goes on after an interrupt"},
+			})
+		})
+	}
 }
 
 // Agents that don't keep to the protocol, or to anything: each gives one
@@ -174,14 +223,16 @@ func TestPermissions(t *testing.T) {
 		writes bool
 		allow  []string
 		want   string
+		strays bool // the place is in the checkout that the task's worktree was made from
 	}{
-		{"ask", false, nil, "reject_once"},
-		{"ask", true, nil, "allow_once"},
-		{"ask", false, []string{"edit"}, "allow_once"},
-		{"ask", false, []string{"bash"}, "reject_once"},
-		{"ask-reject-only", true, nil, "cancelled"},
-		{"ask-reject-only", false, nil, "reject_always"},
-		{"ask-nothing", true, nil, "cancelled"},
+		{"ask", true, []string{"*"}, "reject_once", true},
+		{"ask", false, nil, "reject_once", false},
+		{"ask", true, nil, "allow_once", false},
+		{"ask", false, []string{"edit"}, "allow_once", false},
+		{"ask", false, []string{"bash"}, "reject_once", false},
+		{"ask-reject-only", true, nil, "cancelled", false},
+		{"ask-reject-only", false, nil, "reject_always", false},
+		{"ask-nothing", true, nil, "cancelled", false},
 	} {
 		t.Run(fmt.Sprint(tt), func(t *testing.T) {
 			t.Parallel()
@@ -189,6 +240,9 @@ func TestPermissions(t *testing.T) {
 			b := acp.New("asking", ours(tt.how, state, model.URL), nil, func(string, uint32, task.Progress) {})
 			defer b.Close()
 			r := task.Run{Prompt: "[[script:write]]", Task: task.Task{ID: "tsk_1", Dir: t.TempDir(), Writes: tt.writes, Allow: tt.allow, Job: task.New()}}
+			if tt.strays {
+				r.Task.Checkout = &task.Checkout{Root: r.Task.Dir, Dir: t.TempDir()}
+			}
 			if _, err := b.Start(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}

@@ -152,6 +152,8 @@ func (a *testAgent) permission(ctx context.Context, id sdk.SessionId, tool strin
 	q := sdk.RequestPermissionRequest{SessionId: id, Options: []sdk.PermissionOption{}}
 	kind := sdk.ToolKindEdit
 	q.ToolCall.ToolCallId, q.ToolCall.Title, q.ToolCall.Kind = "1", &tool, &kind
+	here, _ := os.Getwd()
+	q.ToolCall.Locations = []sdk.ToolCallLocation{{Path: filepath.Join(here, "x")}}
 	for _, k := range options {
 		q.Options = append(q.Options, sdk.PermissionOption{OptionId: sdk.PermissionOptionId(k), Name: string(k), Kind: k})
 	}

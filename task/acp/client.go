@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,26 +33,40 @@ func (c *client) SessionUpdate(_ context.Context, n sdk.SessionNotification) err
 func (x *run) heard(u sdk.SessionUpdate) (p task.Progress, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.look.Active = time.Now()
 	if !x.hearing {
 		return p, false
 	}
-	x.look.Active = time.Now()
 	switch {
 	case u.AgentMessageChunk != nil:
 		if t := u.AgentMessageChunk.Content.Text; t != nil && x.text.Len() < maxText {
 			x.text.WriteString(t.Text)
 		}
 	case u.ToolCall != nil:
-		// Its text before a tool is not its answer.
-		x.text.Reset()
-		x.look.Tool = u.ToolCall.Title
-		return task.Progress{Kind: "call", Text: brief(u.ToolCall.Title)}, true
+		return x.tool(u.ToolCall.ToolCallId, u.ToolCall.Title)
 	case u.ToolCallUpdate != nil:
+		title := ""
+		if u.ToolCallUpdate.Title != nil {
+			title = *u.ToolCallUpdate.Title
+		}
+		p, ok = x.tool(u.ToolCallUpdate.ToolCallId, title) // some announce a tool that needs permission no other way
 		if s := u.ToolCallUpdate.Status; s != nil && (*s == sdk.ToolCallStatusCompleted || *s == sdk.ToolCallStatusFailed) {
 			x.look.Tool = ""
 		}
 	}
-	return p, false
+	return p, ok
+}
+
+// tool takes in that the agent calls a tool. Its text before that is not its
+// answer. x.mu is held.
+func (x *run) tool(id sdk.ToolCallId, title string) (p task.Progress, ok bool) {
+	if x.tools[id] {
+		return p, false
+	}
+	x.tools[id] = true
+	x.text.Reset()
+	x.look.Tool = title
+	return task.Progress{Kind: "call", Text: brief(title)}, true
 }
 
 func brief(s string) string {
@@ -69,7 +84,7 @@ func (c *client) RequestPermission(_ context.Context, q sdk.RequestPermissionReq
 	if k := q.ToolCall.Kind; k != nil {
 		action = actions[*k]
 	}
-	allow := !c.x.wasAsked() && (c.x.task.Allows(action) || action == "read" || action == "edit" && c.x.task.Writes)
+	allow := !c.x.wasAsked() && (action == "read" || !c.x.strays(q.ToolCall.Locations) && (c.x.task.Allows(action) || action == "edit" && c.x.task.Writes))
 	wanted := []sdk.PermissionOptionKind{sdk.PermissionOptionKindRejectOnce, sdk.PermissionOptionKindRejectAlways}
 	if allow {
 		wanted = []sdk.PermissionOptionKind{sdk.PermissionOptionKindAllowOnce, sdk.PermissionOptionKindAllowAlways}
@@ -82,6 +97,17 @@ func (c *client) RequestPermission(_ context.Context, q sdk.RequestPermissionReq
 		}
 	}
 	return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
+}
+
+// strays reports whether one of the places is in the checkout that the task's
+// worktree was made from, which it must leave alone.
+func (x *run) strays(places []sdk.ToolCallLocation) bool {
+	c := x.task.Checkout
+	return c != nil && slices.ContainsFunc(places, func(l sdk.ToolCallLocation) bool {
+		_, main := task.Inside(c.Root, l.Path)
+		_, own := task.Inside(c.Dir, l.Path)
+		return main && !own
+	})
 }
 
 // actions are our words for what the agent wants to do.

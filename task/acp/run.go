@@ -3,6 +3,7 @@ package acp
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,6 +27,12 @@ const (
 	// cancelLimit is how long it may take to heed a cancel before its process is
 	// ended.
 	cancelLimit = 5 * time.Second
+	// endLimit is how long it may take to end by itself.
+	endLimit = 2 * time.Second
+	// silence is how long an agent that has loaded a session must say nothing
+	// until what it replays is over, and replayLimit how long that may take.
+	silence     = 300 * time.Millisecond
+	replayLimit = 10 * time.Second
 	// maxText bounds an answer, in bytes.
 	maxText = 8 << 20
 )
@@ -38,6 +45,8 @@ type run struct {
 
 	mu      sync.Mutex
 	session string
+	opened  time.Time // when its process had the session
+	before  time.Time // when that of the run before had it
 	conn    *sdk.ClientSideConnection
 	notes   []task.Note
 	asked   bool // to end
@@ -45,6 +54,7 @@ type run struct {
 	ended   bool // its process is gone
 	hearing bool // what the agent says belongs to this run; what it replays doesn't
 	text    strings.Builder
+	tools   map[sdk.ToolCallId]bool // that it has called
 	look    task.Look
 }
 
@@ -52,6 +62,12 @@ func (x *run) sessionID() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.session
+}
+
+func (x *run) openedAt() time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.opened
 }
 
 func (x *run) done() bool {
@@ -126,6 +142,11 @@ func (x *run) process(ctx context.Context, path, prompt string) (task.Look, erro
 	l, err := x.turns(ctx, conn, prompt)
 	switch {
 	case err == nil:
+		_ = stdin.Close() // some keep their sessions only when they may end by themselves
+		select {
+		case <-child.Done():
+		case <-time.After(endLimit):
+		}
 		return l, nil
 	case errors.Is(context.Cause(ctx), errClosing):
 		return task.Look{Live: task.LiveGone, Reason: "the agent's process was ended with whet's task runner"}, nil
@@ -191,6 +212,7 @@ func rpcText(err error) string {
 
 // open gets the agent ready: a new session, or the task's own.
 func (x *run) open(ctx context.Context, conn *sdk.ClientSideConnection) error {
+	life := ctx
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	hello, err := conn.Initialize(ctx, sdk.InitializeRequest{
@@ -204,11 +226,19 @@ func (x *run) open(ctx context.Context, conn *sdk.ClientSideConnection) error {
 		if !hello.AgentCapabilities.LoadSession {
 			return errors.New("it can't go on with an earlier session; launch a new task")
 		}
+		if hello.AgentInfo != nil && hello.AgentInfo.Name == "gemini-cli" {
+			// It calls a session's file by the minute: one that is loaded in the minute
+			// in which it was opened last is overwritten, and lost.
+			wait(life, time.Until(x.before.Truncate(time.Minute).Add(time.Minute+time.Second)))
+			ctx, cancel = context.WithTimeout(life, startLimit)
+			defer cancel()
+		}
 		// What it says until this returns is the old conversation.
 		_, err := conn.LoadSession(ctx, sdk.LoadSessionRequest{SessionId: sdk.SessionId(id), Cwd: x.task.Dir, McpServers: []sdk.McpServer{}})
 		if err != nil {
 			return fmt.Errorf("it could not load the session %s: %s", id, rpcText(err))
 		}
+		x.replayed(life)
 	} else {
 		s, err := x.newSession(ctx, conn, hello)
 		if err != nil {
@@ -219,10 +249,30 @@ func (x *run) open(ctx context.Context, conn *sdk.ClientSideConnection) error {
 		x.mu.Unlock()
 	}
 	x.mu.Lock()
-	x.conn, x.hearing, x.look.Active = conn, true, time.Now()
+	x.conn, x.hearing, x.look.Active, x.opened = conn, true, time.Now(), time.Now()
 	x.mu.Unlock()
 	x.b.hear(x.task.ID, x.task.Gen, task.Progress{})
 	return nil
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// replayed waits until an agent has said its old conversation again: not all do
+// that before they say that it is loaded.
+func (x *run) replayed(ctx context.Context) {
+	for begin := time.Now(); time.Since(begin) < replayLimit && ctx.Err() == nil; wait(ctx, silence/10) {
+		x.mu.Lock()
+		last := x.look.Active
+		x.mu.Unlock()
+		if time.Since(last) >= silence && time.Since(begin) >= silence {
+			return
+		}
+	}
 }
 
 // authRequired is the protocol's code for "log in first".
@@ -253,7 +303,7 @@ func (x *run) turns(ctx context.Context, conn *sdk.ClientSideConnection, prompt 
 		if err != nil {
 			return task.Look{}, err
 		}
-		x.count(r.Usage)
+		x.count(r)
 		if r.StopReason != sdk.StopReasonEndTurn || x.wasAsked() {
 			return endOf(r.StopReason), nil
 		}
@@ -295,18 +345,31 @@ func (x *run) take() string {
 	return strings.Join(texts, "\n\n")
 }
 
-func (x *run) count(u *sdk.Usage) {
-	if u == nil {
-		return
+// count adds what a turn has cost, as the protocol or Gemini CLI says it.
+func (x *run) count(r sdk.PromptResponse) {
+	var more task.Usage
+	if u := r.Usage; u != nil {
+		more = task.Usage{Steps: 1, Input: int64(u.InputTokens), Output: int64(u.OutputTokens)}
+		for _, n := range []*int{u.CachedReadTokens, u.CachedWriteTokens} {
+			if n != nil {
+				more.Input += int64(*n)
+			}
+		}
+	} else {
+		var meta struct {
+			Quota struct {
+				Tokens struct {
+					Input  int64 `json:"input_tokens"`
+					Output int64 `json:"output_tokens"`
+				} `json:"token_count"`
+			} `json:"quota"`
+		}
+		if b, err := json.Marshal(r.Meta); err == nil && json.Unmarshal(b, &meta) == nil && meta.Quota.Tokens.Output > 0 {
+			more = task.Usage{Steps: 1, Input: meta.Quota.Tokens.Input, Output: meta.Quota.Tokens.Output}
+		}
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	more := task.Usage{Steps: 1, Input: int64(u.InputTokens), Output: int64(u.OutputTokens)}
-	for _, n := range []*int{u.CachedReadTokens, u.CachedWriteTokens} {
-		if n != nil {
-			more.Input += int64(*n)
-		}
-	}
 	x.look.Usage = x.look.Usage.Add(more)
 }
 

@@ -20,6 +20,7 @@ type Said struct {
 	Allow   []string `json:"allow,omitempty"` // actions that need no permission; "*" is all
 	Model   string   `json:"model,omitempty"` // the session's own
 	BaseURL string   `json:"base_url,omitempty"`
+	Via     string   `json:"via,omitempty"` // socket at which the session's host lends itself
 }
 
 const saidName = "task-said"
@@ -33,7 +34,7 @@ func Say(s whet.Session, v Said) error {
 func caller(s whet.Session) task.Caller {
 	q := task.Caller{Parent: mail.Parent(s), Agent: s.Agent, Dir: s.Dir, Tree: s.Worktree}
 	_ = whet.Update(s, saidName, func(v *Said) error { // no state is worth an error
-		q.Allow, q.Model, q.BaseURL = v.Allow, v.Model, v.BaseURL
+		q.Allow, q.Model, q.BaseURL, q.Via = v.Allow, v.Model, v.BaseURL, v.Via
 		return nil
 	})
 	return q
@@ -53,8 +54,16 @@ func (a answer) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(map[string]any{
 		"task_id": t.ID, "alias": t.Alias, "generation": t.Gen, "state": t.Phase, "agent": t.Agent, "backend": t.Backend,
-		"session": t.Session, "owns": t.Files, "queued_position": a.Place, "uncertain": t.Uncertain,
+		"session": t.Session, "owns": t.Files, "isolation": where(t), "queued_position": a.Place, "uncertain": t.Uncertain,
 	})
+}
+
+// where is the isolation that a task has in the end.
+func where(t *task.Task) task.Isolation {
+	if t.Checkout != nil {
+		return task.Isolated
+	}
+	return task.Shared
 }
 
 // tool makes a tool that is one question to the runner.
@@ -83,6 +92,7 @@ type launchIn struct {
 	ID     string   `json:"task_id,omitempty" doc:"go on with this ended task and its context" alias:"id,alias"`
 	Files  []string `json:"files,omitempty" doc:"globs of the files that it alone may change" eg:"internal/auth/**"`
 	After  []string `json:"after,omitempty" doc:"start only when these tasks have completed"`
+	Where  string   `json:"isolation,omitempty" doc:"worktree: it works in a git worktree of its own and task_merge brings its changes back; shared: never; default: only if its files belong to another task at work" enum:"auto,shared,worktree"`
 	MaxRun int      `json:"max_run_s,omitempty" doc:"end it after this many seconds" min:"0"`
 }
 
@@ -111,6 +121,11 @@ type reviveIn struct {
 	Prompt string `json:"prompt" doc:"how it goes on"`
 }
 
+type mergeIn struct {
+	ID   string `json:"task_id" doc:"ID or alias of a task that worked in a worktree of its own" alias:"id,alias"`
+	Mode string `json:"mode" doc:"apply brings the changes in, check says whether they fit, discard drops them" enum:"apply,check,discard"`
+}
+
 type reasonIn struct {
 	Reason string `json:"reason" doc:"what you wait for, 1 to 500 characters"`
 }
@@ -135,6 +150,7 @@ func Tools(c *Client) []whet.Tool {
 		tool(c, "task_message", "Give a running task a message\n"+messageDoc, "/message", func(in messageIn, q *task.Request) { q.ID, q.Text = in.ID, in.Text }),
 		tool(c, "task_cancel", "End a task\n"+cancelDoc, "/cancel", func(in cancelIn, q *task.Request) { q.ID, q.Text = in.ID, in.Reason }),
 		tool(c, "task_revive", "Go on with an ended task\n"+reviveDoc, "/revive", func(in reviveIn, q *task.Request) { q.ID, q.Text = in.ID, in.Prompt }),
+		tool(c, "task_merge", "Bring a task's changes into the project\n"+mergeDoc, "/merge", func(in mergeIn, q *task.Request) { q.ID, q.Text = in.ID, in.Mode }),
 		tool(c, "wait_for_user", "Pause until the person writes\n"+waitDoc, "/wait-for-user", func(in reasonIn, q *task.Request) { q.Text = in.Reason }),
 		readOnly(whet.New("wait_for_background_tasks", "Wait for the end of background tasks\n"+awaitDoc, c.await)),
 	}
@@ -149,14 +165,17 @@ files. You are told of each end by itself: go on with other work or end your tur
 	messageDoc = `It reads the message at its next step, or its end says that it did not. This neither starts nor interrupts anything.`
 	cancelDoc  = `Its conversation is kept, for task_revive, and so are the changes it made.`
 	reviveDoc  = `The specialist keeps all that it knows. Works for every task that has ended or stopped; a running one is cancelled first.`
-	waitDoc    = `Use it when you can't go on without an answer. Afterwards end your turn. Not while tasks run: their ends come by themselves.`
-	awaitDoc   = `Returns at the first end, or when the time is over. Only for agents that are not told of ends by themselves.`
+	mergeDoc   = `For a task that worked in a git worktree of its own, once it has ended: its end says so. Nothing is committed; if something doesn't
+fit, nothing is changed and the files are listed. discard can't be undone.`
+	waitDoc  = `Use it when you can't go on without an answer. Afterwards end your turn. Not while tasks run: their ends come by themselves.`
+	awaitDoc = `Returns at the first end, or when the time is over. Only for agents that are not told of ends by themselves.`
 )
 
 func (c *Client) launch(ctx context.Context, call *whet.Call, in launchIn) (answer, error) {
 	q := task.Request{
 		Caller: caller(call.Session), Title: in.Title, Text: in.Prompt, Worker: in.Agent, ID: in.ID,
 		Files: in.Files, After: in.After, MaxRun: time.Duration(in.MaxRun) * time.Second,
+		Where: task.Isolation(strings.TrimPrefix(in.Where, "auto")),
 	}
 	a, err := c.answer(ctx, "/launch", q)
 	if err != nil || a.Task == nil || a.Failed() || in.Behind == nil || *in.Behind {

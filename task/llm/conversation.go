@@ -22,6 +22,12 @@ import (
 //	note     the id of a message that was taken in
 //	usage    a task.Usage of one turn
 //	end      an end
+//
+// Whoever keeps a journal may add rows of other kinds; they are left out here.
+const (
+	ResultRow = "result"
+	EndRow    = "end"
+)
 
 type result struct {
 	ID      string   `json:"id"`
@@ -47,6 +53,19 @@ func (e *end) kind() task.Kind {
 	return task.Erred
 }
 
+// Failed is the row that ends a generation which couldn't be worked on.
+func Failed(gen uint32, reason string) store.Row {
+	return endRow(gen, end{How: "failed", Reason: reason})
+}
+
+// Aborted is the row that ends a generation which nobody works on any more.
+func Aborted(gen uint32) store.Row { return endRow(gen, end{How: "aborted"}) }
+
+func endRow(gen uint32, e end) store.Row {
+	b, _ := json.Marshal(e) // strings always can be
+	return store.Row{Gen: gen, Kind: EndRow, Body: b}
+}
+
 func endOf(out *agent.Outcome, err error) *end {
 	switch {
 	case err == nil:
@@ -61,6 +80,7 @@ func endOf(out *agent.Outcome, err error) *end {
 type conversation struct {
 	messages []agent.Message
 	begun    bool // the generation asked for has rows
+	answered bool // the last of them is an answer that nothing follows
 	end      *end // of that generation
 	text     string
 	read     []string
@@ -78,6 +98,7 @@ func conversationOf(rows []store.Row, gen uint32) (c conversation) {
 		case "message":
 			var m agent.Message
 			if json.Unmarshal(row.Body, &m) == nil {
+				c.answered = row.Gen == gen && m.Role == "assistant" && len(m.Calls) == 0 && m.Stop == ""
 				if m.Role != "tool" {
 					c.repair(began, results)
 				}
@@ -91,7 +112,7 @@ func conversationOf(rows []store.Row, gen uint32) (c conversation) {
 			if json.Unmarshal(row.Body, &id) == nil {
 				began[id] = true
 			}
-		case "result":
+		case ResultRow:
 			var res result
 			if json.Unmarshal(row.Body, &res) == nil {
 				results[res.ID] = res
@@ -111,7 +132,7 @@ func conversationOf(rows []store.Row, gen uint32) (c conversation) {
 			if json.Unmarshal(row.Body, &u) == nil {
 				c.usage = c.usage.Add(u)
 			}
-		case "end":
+		case EndRow:
 			if e := new(end); row.Gen == gen && json.Unmarshal(row.Body, e) == nil {
 				c.end = e
 			}

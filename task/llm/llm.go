@@ -63,8 +63,9 @@ type run struct {
 
 	mu    sync.Mutex
 	inbox []task.Note
-	over  bool // takes no more notes
-	ended bool // nothing of it runs any more
+	taken [][]string // ids of the notes in each of the next messages
+	over  bool       // takes no more notes
+	ended bool       // nothing of it runs any more
 	look  task.Look
 	tools map[string]string // running, by call
 }
@@ -110,6 +111,9 @@ func (b *backend) Start(_ context.Context, r task.Run) (string, error) {
 			x.inbox = append(x.inbox, n)
 		}
 	}
+	if c.answered && len(x.inbox) == 0 { // it died before it could say that this was all
+		return r.Task.ID, b.journal.AddRows(r.Task.ID, row(r.Task.Gen, "end", end{How: "done", Text: c.text}))
+	}
 	x.options(&o, c, r.Prompt)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	x.cancel = cancel
@@ -135,7 +139,7 @@ func (x *run) options(o *agent.Options, c conversation, prompt string) {
 		for _, n := range x.inbox {
 			o.Prompt = n.Text + "\n\n" + o.Prompt
 		}
-		x.took(x.inbox)
+		x.taken = append(x.taken, ids(x.inbox))
 		x.inbox = nil
 	}
 	o.Inbox, o.Event = x.mail, x.event
@@ -148,7 +152,7 @@ func (x *run) work(ctx context.Context, o agent.Options) {
 		end = nil
 	}
 	if end != nil {
-		x.keep("end", end)
+		x.keep(EndRow, end)
 	}
 	x.mu.Lock()
 	x.over, x.ended, x.tools = true, true, nil
@@ -170,29 +174,50 @@ func (x *run) mail(_ context.Context, idle bool) []string {
 	defer x.mu.Unlock()
 	var texts []string
 	for _, n := range x.inbox {
-		texts = append(texts, n.Text)
+		texts, x.taken = append(texts, n.Text), append(x.taken, []string{n.ID})
 	}
-	x.took(x.inbox)
 	x.over = idle && len(texts) == 0
 	x.inbox = nil
 	return texts
 }
 
-// took writes down that messages have become part of the conversation.
-func (x *run) took(notes []task.Note) {
+func ids(notes []task.Note) (out []string) {
 	for _, n := range notes {
-		x.keep("note", n.ID)
-		x.look.Read = append(x.look.Read, n.ID)
+		out = append(out, n.ID)
 	}
+	return out
 }
 
-// keep writes a row. A conversation that can't be written down must not go on:
-// after a crash nobody would know what it did.
-func (x *run) keep(kind string, body any) {
-	b, err := json.Marshal(body)
-	if err == nil {
-		err = x.b.journal.AddRows(x.task.ID, store.Row{Gen: x.task.Gen, Kind: kind, Body: b})
+// said writes a message down, and that the notes in it have been read: both or
+// neither.
+func (x *run) said(m *agent.Message) {
+	rows := []store.Row{row(x.task.Gen, "message", m)}
+	var notes []string
+	x.mu.Lock()
+	if m.Role == "user" && len(x.taken) > 0 {
+		notes, x.taken = x.taken[0], x.taken[1:]
 	}
+	x.mu.Unlock()
+	for _, id := range notes {
+		rows = append(rows, row(x.task.Gen, "note", id))
+	}
+	x.keepRows(rows...)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.look.Read = append(x.look.Read, notes...)
+}
+
+func row(gen uint32, kind string, body any) store.Row {
+	b, _ := json.Marshal(body) // of our own types: can't fail
+	return store.Row{Gen: gen, Kind: kind, Body: b}
+}
+
+func (x *run) keep(kind string, body any) { x.keepRows(row(x.task.Gen, kind, body)) }
+
+// keepRows writes rows, all or none. A conversation that can't be written down
+// must not go on: after a crash nobody would know what it did.
+func (x *run) keepRows(rows ...store.Row) {
+	err := x.b.journal.AddRows(x.task.ID, rows...)
 	if err != nil && x.cancel != nil {
 		x.cancel(fmt.Errorf("its conversation can't be written down: %w", err))
 	}
@@ -202,12 +227,12 @@ func (x *run) keep(kind string, body any) {
 func (x *run) event(e agent.Event) {
 	switch e.Type {
 	case "message":
-		x.keep("message", e.Message)
+		x.said(e.Message)
 	case "call":
 		x.keep("begin", e.Call.ID)
 	case "result":
 		changed := x.relative(e.Result.Changed)
-		x.keep("result", result{e.Call.ID, e.Result.Text, e.Result.Failed, changed})
+		x.keep(ResultRow, result{e.Call.ID, e.Result.Text, e.Result.Failed, changed})
 	}
 	p := x.seen(e)
 	if p.Kind != "" || e.Type == "message" {
@@ -323,12 +348,17 @@ func (b *backend) Look(_ context.Context, r task.Run) (task.Look, error) {
 	if err != nil {
 		return task.Look{}, err
 	}
-	c := conversationOf(rows, r.Task.Gen)
+	return LookOf(rows, r.Task.Gen), nil
+}
+
+// LookOf is how a generation is that no process works on, as its journal tells.
+func LookOf(rows []store.Row, gen uint32) task.Look {
+	c := conversationOf(rows, gen)
 	l := task.Look{Live: task.LiveParked, Text: c.text, Usage: c.usage, Read: c.read, Changed: c.changed}
 	if c.end != nil {
 		l.Live, l.End, l.Reason, l.Text = task.LiveQuiet, c.end.kind(), c.end.Reason, c.end.Text
 	}
-	return l, nil
+	return l
 }
 
 // Close parks every run.

@@ -35,24 +35,26 @@ func Parent(s whet.Session) string {
 }
 
 // Guard keeps a session, a task's own or any other, from changing files that
-// another task at work owns, and tells it of its tasks: each end once, after whatever tool it
+// another task at work owns or has changed behind its back, and a task that has
+// a worktree from changing anything in the checkout that this was made from. It
+// tells a session of its tasks: each end once, after whatever tool it
 // uses next or when a person writes, and the board when a person writes. It
 // keeps a model from ending its turn only for an end that it was never told of,
 // and never because tasks are still running.
 //
 // What was told counts as read when the session calls again: then the model has
 // had it in a request.
-func Guard() whet.Guard {
+func Guard(wake task.Wake) whet.Guard {
 	return whet.Guard{
 		Name: "task",
 		Before: func(_ context.Context, c *whet.Call) error {
 			if slices.Contains(editors, c.Tool) {
-				return owned(c)
+				return mayEdit(c)
 			}
 			return nil
 		},
 		After: func(_ context.Context, c *whet.Call, r *whet.Result) error {
-			linked := link(c, r)
+			linked := errors.Join(link(c, r), noted(c, r))
 			text, err := news(c.Session, false)
 			if text != "" {
 				r.Note("%s", text)
@@ -61,7 +63,7 @@ func Guard() whet.Guard {
 		},
 		Prompt: func(_ context.Context, s whet.Session) (string, error) { return news(s, true) },
 		Idle: func(_ context.Context, s whet.Session) (string, error) {
-			if m, _ := read(s); m.Waiting {
+			if m, _ := Read(Parent(s)); m.Waiting || !wake.Ends() {
 				return "", nil
 			}
 			return news(s, false)
@@ -69,19 +71,26 @@ func Guard() whet.Guard {
 	}
 }
 
-func read(s whet.Session) (m task.Mail, ok bool) {
+// Read returns what the runner has for a session; ok tells whether there is
+// anything.
+func Read(parent string) (m task.Mail, ok bool) {
 	dir, err := Dir()
 	if err != nil {
 		return m, false
 	}
-	b, err := os.ReadFile(task.MailFile(dir, Parent(s)))
+	b, err := os.ReadFile(task.MailFile(dir, parent))
 	return m, err == nil && json.Unmarshal(b, &m) == nil
+}
+
+// Acknowledge leaves word for the runner that a session has read the notices.
+func Acknowledge(parent string, notices []string) error {
+	return leave(task.Slip{Parent: parent, Read: notices})
 }
 
 // news returns what the session has not been told of, and reports to the runner
 // what it has been told of before. person says that a person wrote.
 func news(s whet.Session, person bool) (string, error) {
-	m, ok := read(s)
+	m, ok := Read(Parent(s))
 	if !ok {
 		return "", nil
 	}
@@ -99,20 +108,27 @@ func news(s whet.Session, person bool) (string, error) {
 // Sort returns the texts of the notices that the session has not been told of,
 // which it then has, and the ids of those that it has.
 func Sort(s whet.Session, notices []task.Notice) (fresh, known []string, err error) {
-	err = whet.Update(s, "task-told", func(told *[]string) error {
-		now := []string{}
+	err = Told(s, func(told []string) (now []string) {
 		for _, n := range notices {
 			now = append(now, n.ID)
-			if slices.Contains(*told, n.ID) {
+			if slices.Contains(told, n.ID) {
 				known = append(known, n.ID)
 			} else {
 				fresh = append(fresh, n.Text)
 			}
 		}
-		*told = now
-		return nil
+		return now
 	})
 	return fresh, known, err
+}
+
+// Told changes the list of the notices that the session has been told of, by
+// their ids.
+func Told(s whet.Session, f func([]string) []string) error {
+	return whet.Update(s, "task-told", func(told *[]string) error {
+		*told = f(*told)
+		return nil
+	})
 }
 
 // leave puts a slip where the runner finds it.
@@ -153,33 +169,86 @@ func launched(text string) string {
 // editors are the tools that change the files that they name.
 var editors = []string{"edit", "write", "apply_patch", "ast_grep_replace"}
 
-// owned refuses a call that would change a file that another task owns.
-// Commands can't be looked through: what they change is found by their owner.
-func owned(c *whet.Call) error {
+// atWork returns the runner's directory, and what the tasks at work claim.
+func atWork() (dir string, claims []task.Claim) {
 	dir, err := Dir()
 	if err != nil {
-		return err
+		return "", nil
 	}
 	b, err := os.ReadFile(task.ClaimFile(dir))
-	if err != nil {
-		return nil // nobody owns anything
+	if err != nil || json.Unmarshal(b, &claims) != nil {
+		return dir, nil // nobody owns anything
 	}
-	var claims []task.Claim
-	if err := json.Unmarshal(b, &claims); err != nil {
-		return err
+	return dir, claims
+}
+
+// mine reports whether the session is the claim's task: by either name of its
+// conversation, or because it works in the task's own worktree.
+func mine(c task.Claim, s whet.Session) bool {
+	if s.ID != "" && (s.ID == c.Task || s.ID == c.Session) {
+		return true
+	}
+	_, inside := task.Inside(c.Dir, s.Dir)
+	return c.Main != "" && s.Dir != "" && inside
+}
+
+func absolute(s whet.Session, name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(s.Dir, name)
+}
+
+// mayEdit refuses a call that would change a file that another task owns, that
+// lies outside the task's own worktree, or that has changed since it was read.
+// Commands can't be looked through: what they change is found afterwards.
+func mayEdit(c *whet.Call) error {
+	dir, claims := atWork()
+	if len(claims) == 0 {
+		return nil
 	}
 	for _, name := range named(c) {
-		path := name
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(c.Session.Dir, path)
-		}
+		path := absolute(c.Session, name)
 		for _, cl := range claims {
-			if cl.Task != c.Session.ID && cl.Owns(path) {
+			if mine(cl, c.Session) {
+				if err := ownTree(c.Tool, name, path, cl); err != nil {
+					return err
+				}
+			} else if cl.Owns(path) {
 				return whet.Refuse("%s was not called: %s belongs to %s (the %s, %s) until that ends. Leave it alone, or do it afterwards.", c.Tool, name, cl.Alias, cl.Agent, cl.Task)
 			}
 		}
 	}
+	return fresh(c, dir, claims)
+}
+
+// ownTree keeps a task in its worktree, also where links lead out of it.
+func ownTree(tool, name, path string, cl task.Claim) error {
+	if cl.Main == "" {
+		return nil
+	}
+	for _, at := range [][2]string{{cl.Main, path}, {real(cl.Main), real(path)}} {
+		rel, main := task.Inside(at[0], at[1])
+		if main && !within(cl.Dir, at[1]) && !within(real(cl.Dir), at[1]) {
+			return whet.Refuse("%s was not called: %s is in the project's own checkout, and you work in a worktree of it. Use %s, and leave the project alone: your changes are merged later.", tool, name, filepath.Join(cl.Dir, rel))
+		}
+	}
 	return nil
+}
+
+func within(dir, path string) bool { _, ok := task.Inside(dir, path); return ok }
+
+// real is the path with the links in the part of it that exists followed.
+func real(path string) string {
+	for up := path; ; up = filepath.Dir(up) {
+		if p, err := filepath.EvalSymlinks(up); err == nil {
+			rest, _ := filepath.Rel(up, path) // below it
+			return filepath.Join(p, rest)
+		}
+		if up == filepath.Dir(up) {
+			return path
+		}
+	}
 }
 
 // named lists the files that a call names: its path, and those in a patch.

@@ -15,7 +15,11 @@ type message struct {
 		Role     string `json:"role"`
 		ParentID string `json:"parentID"` // of an assistant's: the message that it answers
 		Finish   string `json:"finish"`
-		Time     struct {
+		Model    struct {
+			ProviderID string `json:"providerID"`
+			ModelID    string `json:"modelID"`
+		} `json:"model"` // of a user's
+		Time struct {
 			Created   int64 `json:"created"`
 			Completed int64 `json:"completed"`
 		} `json:"time"`

@@ -1,5 +1,6 @@
 // Package opencode is the backend that gives tasks to OpenCode over its HTTP
-// API: to a server that is running, or to one of our own that ends with us.
+// API: to the very OpenCode that launched them, if that lends itself, to a
+// server that is running, or to one of our own that ends with us.
 //
 // Each run has a message id of its own, made of the task and its generation.
 // The assistant's turns name the message that they answer, so that it is never
@@ -29,24 +30,24 @@ const Name = "opencode"
 // New returns the backend. brief is what a specialist is told before its first
 // prompt; it may be nil.
 func New(o task.OpenCode, env []string, brief func(task.Task) string, hear task.Hear) task.Backend {
-	b := &backend{brief: brief, hear: hear, known: map[string]task.Run{}}
-	b.server.options, b.server.env = o, env
+	b := &backend{brief: brief, hear: hear, known: map[string]task.Run{}, options: o, env: env, servers: map[string]*server{}}
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	return b
 }
 
 type backend struct {
-	brief  func(task.Task) string
-	hear   task.Hear
-	server server
-	ctx    context.Context // ends with Close
-	stop   context.CancelFunc
-	work   sync.WaitGroup
+	brief   func(task.Task) string
+	hear    task.Hear
+	options task.OpenCode
+	env     []string        // of our own server
+	ctx     context.Context // ends with Close
+	stop    context.CancelFunc
+	work    sync.WaitGroup
 
 	mu       sync.Mutex
 	known    map[string]task.Run // runs by their session, for events
-	listens  bool
-	starting sync.Mutex // one start at a time: the same one may come twice
+	servers  map[string]*server  // by the socket of the host, "" for the one that is no task's own
+	starting sync.Mutex          // one start at a time: the same one may come twice
 }
 
 func (b *backend) Name() string { return Name }
@@ -56,6 +57,22 @@ func (b *backend) Name() string { return Name }
 func key(parts ...any) string {
 	h := sha256.Sum256([]byte(fmt.Sprint(parts...)))
 	return hex.EncodeToString(h[:7])
+}
+
+// server returns the OpenCode that works on a task.
+func (b *backend) server(t task.Task) *server {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.servers[t.Via]
+	if s == nil {
+		s = newServer(b.options, b.env, t.Via)
+		b.servers[t.Via] = s
+	}
+	return s
+}
+
+func (b *backend) do(ctx context.Context, t task.Task, method, path string, in, out any) error {
+	return b.server(t).do(ctx, method, path, t.Dir, in, out)
 }
 
 func runKey(t task.Task) string { return key("run ", t.ID, " ", t.Gen) }
@@ -73,7 +90,7 @@ func (b *backend) Start(ctx context.Context, r task.Run) (string, error) {
 	if b.ctx.Err() != nil {
 		return "", errors.New("whet is ending")
 	}
-	if err := b.server.ready(ctx, b.ctx); err != nil {
+	if err := b.server(r.Task).ready(ctx, b.ctx); err != nil {
 		return "", &task.Refusal{Reason: err.Error()}
 	}
 	b.starting.Lock()
@@ -83,14 +100,14 @@ func (b *backend) Start(ctx context.Context, r task.Run) (string, error) {
 		return "", err
 	}
 	_ = b.listen(session, r)
-	ms, err := b.messages(ctx, session, r.Task.Dir)
+	ms, err := b.messages(ctx, session, r.Task)
 	if err != nil {
 		return "", err
 	}
 	if findUser(ms, runKey(r.Task)) >= 0 {
 		return session, nil // it has the prompt
 	}
-	busy, err := b.busy(ctx, session, r.Task.Dir)
+	busy, err := b.busy(ctx, session, r.Task)
 	if err != nil {
 		return "", err
 	}
@@ -103,8 +120,8 @@ func (b *backend) Start(ctx context.Context, r task.Run) (string, error) {
 // prompt sends what the run is about, after messages that no run has read.
 func (b *backend) prompt(ctx context.Context, session string, r task.Run) error {
 	text := cmp.Or(r.Prompt, r.Task.Prompt)
-	if b.brief != nil && r.Task.Gen == 1 {
-		text = b.brief(r.Task) + "\n\n" + text
+	if brief := b.briefing(r.Task); brief != "" && r.Task.Gen == 1 {
+		text = brief + "\n\n" + text
 	}
 	for _, n := range r.Notes {
 		if err := b.send(ctx, session, r.Task, messageID(noteKey(r.Task, n.ID)), n.Text, true); err != nil {
@@ -117,14 +134,48 @@ func (b *backend) prompt(ctx context.Context, session string, r task.Run) error 
 // send gives the session a message. A quiet one starts no turn.
 func (b *backend) send(ctx context.Context, session string, t task.Task, id, text string, quiet bool) error {
 	body := map[string]any{"messageID": id, "parts": []map[string]any{{"type": "text", "text": text}}}
-	if m := modelOf(t.Model); m != nil {
+	if m := b.model(ctx, t); m != nil {
 		body["model"] = m
 	}
 	path := "/session/" + session + "/prompt_async"
 	if quiet {
 		path, body["noReply"] = "/session/"+session+"/message", true
 	}
-	return b.server.do(ctx, "POST", path, t.Dir, body, nil)
+	if b.foreign(t) {
+		body["agent"] = t.Agent
+	}
+	return b.do(ctx, t, "POST", path, body, nil)
+}
+
+func (b *backend) briefing(t task.Task) string {
+	if b.brief == nil {
+		return ""
+	}
+	return b.brief(t)
+}
+
+// foreign reports whether the task's agent is one of the host's own.
+func (b *backend) foreign(t task.Task) bool { return t.Via != "" && b.brief != nil && b.brief(t) == "" }
+
+// model is the task's own, or in its parent's host the parent's.
+func (b *backend) model(ctx context.Context, t task.Task) map[string]string {
+	parent, ok := strings.CutPrefix(t.Parent, Name+"/")
+	if t.Model != "" || t.Via == "" || !ok {
+		return modelOf(t.Model)
+	}
+	if a, err := b.hostAgent(ctx, t); err != nil || a.Model != nil {
+		return nil
+	}
+	ms, err := b.messages(ctx, parent, t)
+	if err != nil {
+		return nil // it has a default
+	}
+	for _, m := range slices.Backward(ms) {
+		if u := m.Info.Model; m.Info.Role == "user" && u.ModelID != "" {
+			return map[string]string{"providerID": u.ProviderID, "modelID": u.ModelID}
+		}
+	}
+	return nil
 }
 
 func modelOf(s string) map[string]string {
@@ -147,14 +198,14 @@ const ownerKey = "whet.task"
 func (b *backend) session(ctx context.Context, t task.Task) (string, error) {
 	if t.Session != "" {
 		var s session
-		err := b.server.do(ctx, "GET", "/session/"+t.Session, t.Dir, nil, &s)
+		err := b.do(ctx, t, "GET", "/session/"+t.Session, nil, &s)
 		if r := task.RefusalOf(err); r != nil {
 			return "", &task.Refusal{Reason: fmt.Sprintf("OpenCode has no session %s any more (%s); launch a new task", t.Session, r.Reason)}
 		}
 		return s.ID, err
 	}
 	var all []session
-	if err := b.server.do(ctx, "GET", "/session", t.Dir, nil, &all); err != nil {
+	if err := b.do(ctx, t, "GET", "/session", nil, &all); err != nil {
 		return "", err
 	}
 	for _, s := range all {
@@ -162,36 +213,71 @@ func (b *backend) session(ctx context.Context, t task.Task) (string, error) {
 			return s.ID, nil
 		}
 	}
+	if _, err := b.hostAgent(ctx, t); err != nil {
+		return "", err
+	}
 	var s session
 	body := map[string]any{
-		"title": cmp.Or(t.Title, t.Alias), "permission": permissions(t),
+		"title": cmp.Or(t.Title, t.Alias), "permission": b.permissions(t),
 		"metadata": map[string]any{ownerKey: t.ID, "whet.alias": t.Alias},
 	}
 	if p, ok := strings.CutPrefix(t.Parent, Name+"/"); ok {
 		body["parentID"] = p
 	}
-	err := b.server.do(ctx, "POST", "/session", t.Dir, body, &s)
+	err := b.do(ctx, t, "POST", "/session", body, &s)
 	return s.ID, err
 }
 
-// permissions hold the session to what its agent may do. Nothing is asked: there
-// is nobody to answer.
-func permissions(t task.Task) []map[string]string {
-	verdict := func(ok bool) string {
-		if ok {
-			return "allow"
+// A hostAgent is one of the host's own.
+type hostAgent struct {
+	Name  string `json:"name"`
+	Model any    `json:"model"` // nil if it takes any
+}
+
+// hostAgent returns the one that a task is for; the zero value if that is one of
+// whet's.
+func (b *backend) hostAgent(ctx context.Context, t task.Task) (a hostAgent, err error) {
+	if !b.foreign(t) {
+		return a, nil
+	}
+	var all []hostAgent
+	if err := b.do(ctx, t, "GET", "/agent", nil, &all); err != nil {
+		return a, err
+	}
+	var names []string
+	for _, a := range all {
+		if a.Name == t.Agent {
+			return a, nil
 		}
-		return "deny"
+		names = append(names, a.Name)
 	}
-	var rules []map[string]string
+	return a, &task.Refusal{Reason: fmt.Sprintf("OpenCode has no agent %q; it has %s", t.Agent, strings.Join(names, ", "))}
+}
+
+// permissions hold the session to what its agent may do. In a host that a person
+// sits at, what an agent may do at all is asked there; elsewhere nobody would
+// answer.
+func (b *backend) permissions(t task.Task) (rules []map[string]string) {
 	rule := func(permission string, ok bool) {
-		rules = append(rules, map[string]string{"permission": permission, "pattern": "*", "action": verdict(ok)})
+		action := "deny"
+		if ok {
+			action = "allow"
+		}
+		rules = append(rules, map[string]string{"permission": permission, "pattern": "*", "action": action})
 	}
-	rule("edit", t.Writes)
-	rule("bash", t.Allows("bash"))
-	rule("webfetch", true)
-	for _, p := range []string{"task", "question", "external_directory"} {
-		rule(p, t.Allows(p) && p == "external_directory")
+	if t.Via == "" {
+		rule("edit", t.Writes)
+		rule("bash", t.Allows("bash"))
+		rule("webfetch", true)
+		rule("external_directory", t.Allows("external_directory"))
+	} else if !t.Writes {
+		rule("edit", false)
+		if !t.Allows("bash") {
+			rule("bash", false)
+		}
+	}
+	for _, p := range []string{"task", "task_*", "wait_for_*", "question"} { // the orchestrator's
+		rule(p, false)
 	}
 	return rules
 }
@@ -206,7 +292,7 @@ func (b *backend) Note(ctx context.Context, r task.Run, n task.Note) error {
 	case l.Ended() || l.Live != task.LiveBusy && l.Live != task.LiveRetry:
 		return &task.Refusal{Reason: "it is not at work"}
 	}
-	ms, err := b.messages(ctx, r.Task.Session, r.Task.Dir)
+	ms, err := b.messages(ctx, r.Task.Session, r.Task)
 	if err != nil {
 		return err
 	}
@@ -227,19 +313,19 @@ func (b *backend) Interrupt(ctx context.Context, r task.Run) error {
 	if r.Task.Session == "" {
 		return nil
 	}
-	if err := b.server.ready(ctx, b.ctx); err != nil {
+	if err := b.server(r.Task).ready(ctx, b.ctx); err != nil {
 		return err
 	}
-	return b.server.do(ctx, "POST", "/session/"+r.Task.Session+"/abort", r.Task.Dir, nil, nil)
+	return b.do(ctx, r.Task, "POST", "/session/"+r.Task.Session+"/abort", nil, nil)
 }
 
 // busy says what a session does: "busy", "retry", or "" if it rests. The
 // server's list is one for each directory.
-func (b *backend) busy(ctx context.Context, session, dir string) (string, error) {
+func (b *backend) busy(ctx context.Context, session string, t task.Task) (string, error) {
 	var status map[string]struct {
 		Type string `json:"type"`
 	}
-	if err := b.server.do(ctx, "GET", "/session/status", dir, nil, &status); err != nil {
+	if err := b.do(ctx, t, "GET", "/session/status", nil, &status); err != nil {
 		return "", err
 	}
 	if s := status[session].Type; s != "idle" {
@@ -253,17 +339,21 @@ func (b *backend) Look(ctx context.Context, r task.Run) (task.Look, error) {
 	if t.Session == "" {
 		return task.Look{Live: task.LiveQuiet}, nil
 	}
-	if err := b.server.ready(ctx, b.ctx); err != nil {
+	s := b.server(t)
+	if err := s.ready(ctx, b.ctx); err != nil {
 		return task.Look{}, err
 	}
 	r = b.listen(t.Session, r)
 	// Whether it rests is asked before what it has said: the other way round, an
 	// end between the two would look like a rest without one.
-	status, err := b.busy(ctx, t.Session, t.Dir)
+	status, err := b.busy(ctx, t.Session, t)
+	if err != nil && s.gone() {
+		return task.Look{Live: task.LiveGone, Reason: "the OpenCode that it worked in has ended"}, nil
+	}
 	if err != nil {
 		return task.Look{}, err
 	}
-	ms, err := b.messages(ctx, t.Session, t.Dir)
+	ms, err := b.messages(ctx, t.Session, t)
 	if r := task.RefusalOf(err); r != nil {
 		return task.Look{Live: task.LiveQuiet, End: task.Deleted, Reason: "its session is gone: " + r.Reason}, nil
 	}
@@ -283,14 +373,18 @@ func (b *backend) Look(ctx context.Context, r task.Run) (task.Look, error) {
 	return l, nil
 }
 
-func (b *backend) messages(ctx context.Context, session, dir string) (ms []message, err error) {
-	return ms, b.server.do(ctx, "GET", "/session/"+url.PathEscape(session)+"/message", dir, nil, &ms)
+func (b *backend) messages(ctx context.Context, session string, t task.Task) (ms []message, err error) {
+	return ms, b.do(ctx, t, "GET", "/session/"+url.PathEscape(session)+"/message", nil, &ms)
 }
 
 // Close ends our own server, if there is one. Sessions stay: they go on later.
 func (b *backend) Close() error {
 	b.stop()
 	b.work.Wait()
-	b.server.close()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.servers {
+		s.close()
+	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 // The real OpenCode. It takes seconds to start: the whole
 // suite, five minutes and more, runs with WHET_SLOW=1.
 func TestPeerBackend(t *testing.T) {
+	t.Parallel()
 	command := peer.Find(t, "opencode")
 	only := []string{"a note is read before the end"}
 	if os.Getenv("WHET_SLOW") != "" {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -26,11 +27,51 @@ import (
 type server struct {
 	options task.OpenCode
 	env     []string // of our own server
+	via     string   // socket at which a host lends itself; "" for none
+	http    *http.Client
 
 	mu       sync.Mutex
 	url      string
 	password string
 	child    *proc.Child // our own, nil if it is somebody else's
+	lost     time.Time   // first of the requests in a row that didn't reach it
+	listens  bool        // its events are read; guarded by the backend
+}
+
+func newServer(o task.OpenCode, env []string, via string) *server {
+	s := &server{options: o, env: env, via: via, http: http.DefaultClient}
+	if via != "" {
+		s.url = "http://opencode"
+		s.http = &http.Client{Transport: &http.Transport{
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "unix", via)
+			},
+		}}
+	}
+	return s
+}
+
+// goneLimit is how long a host may not be reached until it counts as ended.
+// whet in it may be starting anew.
+const goneLimit = 30 * time.Second
+
+// gone reports whether a host that lent itself has ended.
+func (s *server) gone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.via != "" && !s.lost.IsZero() && time.Since(s.lost) >= goneLimit
+}
+
+// reached keeps whether a request got there.
+func (s *server) reached(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		s.lost = time.Time{}
+	case s.lost.IsZero():
+		s.lost = time.Now()
+	}
 }
 
 // startLimit is how long our own server may take until it listens.
@@ -130,6 +171,9 @@ func (s *server) close() {
 		s.child.Stop()
 		s.child = nil
 	}
+	if s.via != "" {
+		s.http.CloseIdleConnections()
+	}
 }
 
 func (s *server) at() (url, password string) {
@@ -186,11 +230,17 @@ func (s *server) request(ctx context.Context, method, path, dir string, body io.
 	if password != "" {
 		req.SetBasicAuth("opencode", password)
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("OpenCode at %s can't be reached: %w", at, err)
+	resp, err := s.http.Do(req)
+	if err == nil || ctx.Err() == nil {
+		s.reached(err)
 	}
-	return resp, err
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return resp, err
+	case s.via != "":
+		return nil, fmt.Errorf("the OpenCode that it works in can't be reached: %w", err)
+	}
+	return nil, fmt.Errorf("OpenCode at %s can't be reached: %w", at, err)
 }
 
 // listen makes the server's events ask for looks at the session's run. It
@@ -207,18 +257,18 @@ func (b *backend) listen(session string, r task.Run) task.Run {
 		}
 	}
 	b.known[session] = r
-	if !b.listens {
-		b.listens = true
-		b.work.Go(b.events)
+	if s := b.servers[r.Task.Via]; s != nil && !s.listens {
+		s.listens = true
+		b.work.Go(func() { b.events(s) })
 	}
 	return r
 }
 
 // events reads the server's events, again and again. They are hints: whatever
 // gets lost is found by the next look.
-func (b *backend) events() {
+func (b *backend) events(s *server) {
 	for wait := 500 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
-		if resp, err := b.server.request(b.ctx, "GET", "/global/event", "", nil); err == nil {
+		if resp, err := s.request(b.ctx, "GET", "/global/event", "", nil); err == nil {
 			lines := bufio.NewScanner(resp.Body)
 			lines.Buffer(nil, 16<<20)
 			for lines.Scan() {

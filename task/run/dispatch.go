@@ -21,6 +21,9 @@ const (
 	maxTitle  = 200
 )
 
+// hostBackend works on the tasks of a host that lends itself.
+const hostBackend = "opencode"
+
 // Launch makes a task and waits until it has been taken up, refused or queued.
 func (r *Runner) Launch(q task.Request) (*task.Reply, error) {
 	if err := r.orchestrator(q.Caller); err != nil {
@@ -33,6 +36,12 @@ func (r *Runner) Launch(q task.Request) (*task.Reply, error) {
 		return nil, task.Errorf(task.BadRequest, "the prompt is larger than %d KiB: put the material into a file and name that", maxPrompt>>10)
 	}
 	w, err := r.Worker(q.Worker, q.Dir)
+	unknown := err
+	if q.Via != "" && (err != nil || w.Own) {
+		// The host that the caller is in does it. An agent that we don't know may be
+		// one of the host's own.
+		w, err = Worker{Backend: hostBackend, Writes: err != nil || w.Writes}, nil
+	}
 	if err != nil {
 		return nil, task.Errorf(task.BadRequest, "%v", err)
 	}
@@ -46,21 +55,34 @@ func (r *Runner) Launch(q task.Request) (*task.Reply, error) {
 	if q.Worker == councilName {
 		return r.council(q, t)
 	}
+	if err := r.plan(t); err != nil {
+		return nil, err
+	}
 	e, err := r.create(t, q.After)
 	if err != nil {
 		return nil, err
 	}
 	r.settle(e, t.Gen)
-	return r.started(e), nil
+	reply := r.started(e)
+	if reply.Failed && unknown != nil {
+		reply.Text += "; " + unknown.Error()
+	}
+	return reply, nil
 }
 
 func (r *Runner) newTask(q task.Request, w Worker) *task.Task {
+	r.mu.Lock()
+	id := r.newID()
+	r.mu.Unlock()
 	t := &task.Task{
-		ID: newID(), Parent: q.Parent, Agent: q.Worker, Backend: w.Backend, Model: w.Model, Writes: w.Writes,
-		Dir: q.Dir, Tree: q.Tree, Title: title(q), Prompt: q.Text, Files: q.Files, MaxRun: q.MaxRun,
+		ID: id, Parent: q.Parent, Agent: q.Worker, Backend: w.Backend, Model: w.Model, Writes: w.Writes,
+		Dir: q.Dir, Tree: q.Tree, Title: title(q), Prompt: q.Text, Files: q.Files, MaxRun: q.MaxRun, Isolation: q.Where,
 		Allow: slices.Concat(r.Options.Allow, q.Allow), Job: task.New(), Created: time.Now(), Used: time.Now(),
 	}
-	if t.Model == "" {
+	if t.Backend == hostBackend {
+		t.Via = q.Via
+	}
+	if t.Model == "" && t.Via == "" {
 		t.Model, t.BaseURL = q.Model, q.BaseURL
 	}
 	if t.MaxRun == 0 {
@@ -69,9 +91,12 @@ func (r *Runner) newTask(q task.Request, w Worker) *task.Task {
 	return t
 }
 
-func newID() string {
+// newID returns an id that sorts after every earlier one, whatever the clock
+// does. r.mu is held.
+func (r *Runner) newID() string {
 	const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-	ms := time.Now().UnixMilli()
+	ms := max(time.Now().UnixMilli(), r.lastID+1)
+	r.lastID = ms
 	id := make([]byte, 10)
 	for i := range id {
 		id[9-i] = digits[ms&31]
@@ -104,6 +129,9 @@ func (r *Runner) create(t *task.Task, after []string) (*entry, error) {
 		t.After = append(t.After, dep.ID)
 	}
 	objective := t.Objective()
+	if why := r.owner(&entry{Task: t}); why != "" && r.Options.Ownership.OnConflict == onConflictRefuse && t.Repo == "" {
+		return nil, task.Errorf(task.Conflict, "it is not launched: it wants files of %s (task.ownership.onConflict is refuse); launch it when that has ended, or give it other files", why)
+	}
 	if err := r.budget(p); err != nil {
 		return nil, err
 	}
@@ -131,11 +159,7 @@ func (r *Runner) create(t *task.Task, after []string) (*entry, error) {
 }
 
 func (r *Runner) budget(p *parent) error {
-	var used task.Usage
-	for _, e := range p.tasks {
-		used = used.Add(e.Usage)
-	}
-	b := r.Options.Budget
+	b, used := r.Options.Budget, task.Spent(p.pictures())
 	if b.USD > 0 && used.Cost >= b.USD {
 		return task.Errorf(task.OverBudget, "the tasks of this session have cost $%.2f, and task.budget.usd is %.2f: no new one is started", used.Cost, b.USD)
 	}
@@ -192,7 +216,12 @@ func (r *Runner) dispatch() {
 		switch {
 		case why == "":
 			at.add(e)
-			if _, err := r.apply(e, e.Event(task.Granted), func(t *task.Task) { t.Waits = "" }); err == nil {
+			isolated := r.isolated(e)
+			if _, err := r.apply(e, e.Event(task.Granted), func(t *task.Task) {
+				if t.Waits = ""; isolated {
+					t.Checkout = r.checkoutOf(t)
+				}
+			}); err == nil {
 				r.start(e)
 			}
 		case why != e.Waits:
@@ -234,7 +263,10 @@ func (r *Runner) obstacle(e *entry, at slots) string {
 			return dep.Alias
 		}
 	}
-	if why := r.owner(e); why != "" {
+	if why := r.owner(e); why != "" && e.Repo == "" {
+		if e.NoRepo != "" {
+			why += " (no worktree: " + e.NoRepo + ")"
+		}
 		return why
 	}
 	return at.limit(e, r.Options)
@@ -244,14 +276,14 @@ func (r *Runner) obstacle(e *entry, at slots) string {
 // oldest if there are several. r.mu is held.
 func (r *Runner) owner(e *entry) string {
 	mine, ok := task.ClaimOf(e.Task)
-	if !ok {
+	if !ok || r.Options.Ownership.OnConflict == onConflictAllow {
 		return ""
 	}
 	var first *task.Task
 	var files string
 	for _, o := range r.open {
 		theirs, ok := task.ClaimOf(o.Task)
-		if !ok || !o.Slot || o == e || first != nil && task.Older(first, o.Task) < 0 {
+		if !ok || !holds(o) || o == e || first != nil && task.Older(first, o.Task) < 0 {
 			continue
 		}
 		if g := theirs.Meets(mine); g != "" {
@@ -264,10 +296,16 @@ func (r *Runner) owner(e *entry) string {
 	return fmt.Sprintf("%s, which owns %s", first.Alias, files)
 }
 
+// holds reports whether a task has what it claims: it is at work, or about to be.
+func holds(e *entry) bool { return e.Slot || e.Lease == task.Reviving }
+
 // claims lists what the tasks at work own. r.mu is held.
 func (r *Runner) claims() (out []task.Claim) {
 	for _, e := range r.open {
-		if c, ok := task.ClaimOf(e.Task); ok && e.Slot {
+		if c, ok := task.ClaimOf(e.Task); ok && holds(e) {
+			if c.Main == "" && r.Options.Ownership.OnConflict == onConflictAllow {
+				c.Files = nil
+			}
 			out = append(out, c)
 		}
 	}
@@ -354,20 +392,28 @@ func (r *Runner) start(e *entry) {
 	run := r.run(e, r.gathered(e))
 	b := r.backends[e.Backend]
 	r.work.Go(func() {
-		session, err := "", error(nil)
-		if b == nil {
+		var session string
+		head, err := r.prepare(e)
+		switch {
+		case err != nil:
+		case b == nil:
 			err = &task.Refusal{Reason: fmt.Sprintf("there is no backend %q any more", run.Task.Backend)}
-		} else {
+		default:
+			run.Prompt = head + run.Prompt
 			session, err = r.call(b, run)
+		}
+		var left task.Look
+		if task.RefusalOf(err) != nil {
+			left = r.leftovers(e)
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		e.starting = false
-		r.startDone(e, gen, session, err)
+		r.startDone(e, gen, session, err, left)
 	})
 }
 
-func (r *Runner) startDone(e *entry, gen uint32, session string, err error) {
+func (r *Runner) startDone(e *entry, gen uint32, session string, err error, left task.Look) {
 	ev := task.Event{Gen: gen}
 	switch refusal := task.RefusalOf(err); {
 	case err == nil:
@@ -381,7 +427,10 @@ func (r *Runner) startDone(e *entry, gen uint32, session string, err error) {
 		r.start(e)
 	case refusal != nil || e.tries >= maxTries:
 		ev.Kind = task.Refused
-		_, _ = r.apply(e, ev, func(t *task.Task) { t.Reason = err.Error() })
+		_, _ = r.apply(e, ev, func(t *task.Task) {
+			t.Reason = err.Error()
+			leaves(t, left)
+		})
 		r.dispatch()
 	default: // unknown: the next look asks again
 		e.tries++
@@ -442,6 +491,9 @@ func (r *Runner) call(b task.Backend, run task.Run) (session string, err error) 
 // run is the entry's run as a backend sees it. r.mu is held.
 func (r *Runner) run(e *entry, prompt string) task.Run {
 	run := task.Run{Task: *e.Task, Prompt: prompt}
+	if c := e.Checkout; c != nil {
+		run.Task.Dir, run.Task.Tree = c.Place(), c.Dir
+	}
 	for _, n := range e.notes {
 		run.Notes = append(run.Notes, task.Note{ID: n.ID, Text: n.Text})
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/whet-dev/whet/task"
+	"github.com/whet-dev/whet/task/mail"
 	"github.com/whet-dev/whet/task/store"
 )
 
@@ -19,6 +20,7 @@ func (r *Runner) look(e *entry) {
 	}
 	b := r.backends[e.Backend]
 	if b == nil || r.ctx.Err() != nil {
+		e.seen = true // as far as it can be
 		return
 	}
 	e.looking, e.again, e.looked = true, false, time.Now()
@@ -45,7 +47,16 @@ func (r *Runner) lookNow(b task.Backend, run task.Run) (task.Look, error) {
 	if hung {
 		return task.Look{}, err
 	}
-	return <-found, err
+	l := <-found
+	if err == nil && l.Ended() {
+		t := run.Task
+		t.Changed = l.Changed
+		l.Also = mail.Also(r.Dir, &t)
+	}
+	if err == nil && (l.Ended() || l.Live == task.LiveGone) && run.Task.Checkout.Kept() {
+		r.saved(&l, run.Task)
+	}
+	return l, err
 }
 
 // saw takes in what a look found. r.mu is held.
@@ -53,6 +64,7 @@ func (r *Runner) saw(e *entry, gen uint32, l task.Look, err error) {
 	if r.ctx.Err() != nil || e.Gen != gen {
 		return
 	}
+	e.seen = true
 	if err != nil {
 		_, _ = r.apply(e, task.Event{Kind: task.Unreadable, Gen: gen}, nil) // logged there
 		return
@@ -76,6 +88,7 @@ func (r *Runner) saw(e *entry, gen uint32, l task.Look, err error) {
 		r.unpark(e)
 	case l.Live == task.LiveGone:
 		r.step(e, task.Event{Kind: task.Gone, Gen: gen}, func(t *task.Task) {
+			leaves(t, l)
 			t.Reason, t.Text = cmp.Or(l.Reason, "the agent's process has ended"), cmp.Or(l.Text, t.Text)
 		})
 		r.quiet(e, gen, l) // of a closed one it is proof of rest
@@ -155,7 +168,8 @@ func (r *Runner) ended(e *entry, gen uint32, l task.Look) {
 		reason = cmp.Or(reason, "aborted by the host or a person")
 	}
 	r.step(e, task.Event{Kind: kind, Gen: gen}, func(t *task.Task) {
-		t.Text, t.Usage, t.Changed = l.Text, l.Usage, l.Changed
+		t.Text, t.Usage, t.Changed, t.Also = l.Text, l.Usage, l.Changed, l.Also
+		leaves(t, l)
 		switch {
 		case t.Deadline:
 			t.Reason = "timed out"
@@ -167,6 +181,13 @@ func (r *Runner) ended(e *entry, gen uint32, l task.Look) {
 			t.Reason = cmp.Or(reason, "it failed without saying why")
 		}
 	})
+}
+
+// leaves takes in what a run has left in its worktree.
+func leaves(t *task.Task, l task.Look) {
+	if l.Checkout != nil {
+		t.Changed, t.Checkout = l.Changed, l.Checkout
+	}
 }
 
 // progress keeps what a running task does in memory; it is on disk with the
@@ -214,7 +235,7 @@ func (r *Runner) ticks() {
 		case <-tick.C:
 		}
 		now := time.Now()
-		slept := now.Sub(last) > time.Minute // the machine did: look before any limit counts
+		slept := jumped(last, now)
 		last = now
 		r.mu.Lock()
 		for _, e := range r.open {
@@ -229,6 +250,12 @@ func (r *Runner) ticks() {
 	}
 }
 
+// jumped reports whether the machine slept between two ticks, or its clock was
+// set: then every task is looked at before any limit counts.
+func jumped(last, now time.Time) bool {
+	return now.Sub(last) > time.Minute || now.Round(0).Sub(last.Round(0)).Abs() > time.Minute
+}
+
 func (r *Runner) tick(e *entry, now time.Time, slept bool) {
 	open := e.Phase == task.Running || e.Phase == task.Queued && e.Slot
 	doubt := e.Phase.Closed() && e.Uncertain && e.Lease == task.NoLease
@@ -236,10 +263,10 @@ func (r *Runner) tick(e *entry, now time.Time, slept bool) {
 		return
 	}
 	due := now.Sub(e.looked) >= r.Times.Poll || e.Quiet == task.Candidate && now.Sub(e.quietAt) >= r.Times.Grace
-	if slept || due {
+	if e.seen = e.seen && !slept; slept || due {
 		r.look(e)
 	}
-	if slept || e.Phase != task.Running {
+	if !e.seen || e.Phase != task.Running {
 		return
 	}
 	if e.MaxRun > 0 && !e.Deadline && now.Sub(e.Started) >= e.MaxRun {
@@ -286,7 +313,7 @@ func (r *Runner) drop(old func(*entry) bool) int {
 	}
 	var ids []string
 	for id, e := range r.tasks {
-		if e.Phase.Closed() && e.Lease == task.NoLease && !needed[id] && old(e) {
+		if e.Phase.Closed() && e.Lease == task.NoLease && !e.Checkout.Waits() && !needed[id] && old(e) {
 			ids = append(ids, id)
 		}
 	}

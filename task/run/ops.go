@@ -14,13 +14,55 @@ import (
 
 // orchestrator refuses a caller that is itself a specialist.
 func (r *Runner) orchestrator(c task.Caller) error {
-	if c.Person || c.Agent == "" || c.Agent == "orchestrator" {
+	if c.Person {
+		return nil
+	}
+	if e := r.works(c); e != nil {
+		return task.Errorf(task.NotOrchestrator, "only the orchestrator hands out tasks, and you work on %s as the %s: do your own part and report what is left", e.Alias, e.Agent)
+	}
+	if c.Agent == "" || c.Agent == "orchestrator" {
 		return nil
 	}
 	if _, err := r.Worker(c.Agent, c.Dir); err != nil {
 		return nil // not one of ours: the host's own primary agent
 	}
 	return task.Errorf(task.NotOrchestrator, "only the orchestrator hands out tasks, and you are the %s: do your own part and report what is left", c.Agent)
+}
+
+// works returns the task that the caller's own conversation works on, nil if
+// there is none.
+func (r *Runner) works(c task.Caller) *entry {
+	host, session, ok := strings.Cut(c.Parent, "/")
+	if !ok || host != hostBackend {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.tasks {
+		if e.Backend == hostBackend && e.Session == session {
+			return e
+		}
+	}
+	return nil
+}
+
+// moved takes in where the caller's host is reached now: it may have been
+// started anew since its tasks were launched.
+func (r *Runner) moved(c task.Caller) {
+	if c.Via == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.parents[c.Parent]
+	if p == nil {
+		return
+	}
+	for _, e := range p.tasks {
+		if e.Via != "" && e.Via != c.Via {
+			r.note(e, func(t *task.Task) { t.Via = c.Via })
+		}
+	}
 }
 
 // find returns the caller's task called name, an alias or an id. r.mu is held.
@@ -30,6 +72,9 @@ func (r *Runner) find(c task.Caller, name string) (*entry, error) {
 		return e, nil
 	}
 	if e := r.parent(c.Parent).byAlias[name]; e != nil {
+		return e, nil
+	}
+	if e := r.inherit(c, name); e != nil {
 		return e, nil
 	}
 	var found []*entry
@@ -63,7 +108,7 @@ func (r *Runner) known(c task.Caller) string {
 	case c.Person:
 		return "whet task list shows those there are"
 	case n == 0:
-		return "this session has no tasks"
+		return "this session has no tasks" + r.legacy(c)
 	case n > most:
 		return fmt.Sprintf("the last of this session's are %s", strings.Join(names[n-most:], ", "))
 	}
@@ -145,7 +190,7 @@ func (r *Runner) Message(q task.Request) (*task.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := store.Note{ID: newID(), Task: e.ID, Gen: e.Gen, Text: text, State: store.NoteQueued}
+	n := store.Note{ID: r.newID(), Task: e.ID, Gen: e.Gen, Text: text, State: store.NoteQueued}
 	if fx, err := r.apply(e, e.Event(task.WantMessage), nil); err != nil {
 		return nil, err
 	} else if fx.Has(task.Refuse) {
@@ -270,21 +315,23 @@ func (r *Runner) cancel(e *entry, reason string) (*task.Reply, error) {
 	r.mu.Unlock()
 	err, hung := r.bounded(r.Times.Abort, func(ctx context.Context) error { return b.Interrupt(ctx, run) }, func(error) {
 		rests := r.rests(b, run)
+		left := r.leftovers(e)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.abortDone(e, gen, rests, why)
+		r.abortDone(e, gen, rests, why, left)
 		r.step(e, task.Event{Kind: task.Settled, Gen: gen}, nil)
 	})
 	var rests bool
+	var left task.Look
 	if !hung {
-		rests = r.rests(b, run)
+		rests, left = r.rests(b, run), r.leftovers(e)
 	}
 	r.mu.Lock()
 	if hung {
 		r.step(e, task.Event{Kind: task.AbortHung, Gen: gen}, nil)
 		return &task.Reply{Task: e.Task, Failed: true, Text: cancelText(e, "running (abort unconfirmed)")}, nil
 	}
-	r.abortDone(e, gen, rests, why)
+	r.abortDone(e, gen, rests, why, left)
 	if !e.Phase.Closed() {
 		return &task.Reply{Task: e.Task, Failed: true, Text: cancelText(e, "running (abort unconfirmed)") + note(err)}, nil
 	}
@@ -298,7 +345,7 @@ func note(err error) string {
 	return "\n" + err.Error()
 }
 
-func (r *Runner) abortDone(e *entry, gen uint32, rests bool, why string) {
+func (r *Runner) abortDone(e *entry, gen uint32, rests bool, why string, left task.Look) {
 	kind := task.AbortFailed
 	if rests {
 		kind = task.AbortDone
@@ -307,6 +354,7 @@ func (r *Runner) abortDone(e *entry, gen uint32, rests bool, why string) {
 		if t.Phase == task.Cancelled {
 			t.Reason = why
 		}
+		leaves(t, left)
 	})
 }
 
@@ -420,11 +468,16 @@ func (r *Runner) revive(e *entry, b task.Backend, prompt string) (*task.Reply, e
 	run.Task.Gen++
 	r.mu.Unlock()
 	l, err := r.lookNow(b, look)
+	var head string
 	if err == nil && !l.Ended() && l.Live != task.LiveQuiet && l.Live != task.LiveGone {
 		err = &task.Refusal{Reason: "it is at work"}
 	}
 	var session string
 	hung := false
+	if err == nil {
+		head, err = r.prepare(e)
+		run.Prompt = head + run.Prompt
+	}
 	if err == nil {
 		err, hung = r.bounded(r.Times.Start, func(ctx context.Context) (err error) {
 			session, err = b.Start(ctx, run)
@@ -461,6 +514,7 @@ func (r *Runner) revived(e *entry, old uint32, session, prompt string, err error
 		t.Session, t.Prompt = cmp.Or(session, t.Session), prompt
 		t.Text, t.Reason, t.Tool, t.Retry = "", "", "", ""
 		t.Started, t.Active, t.Ended = time.Now(), time.Now(), time.Time{}
+		t.Checkout = t.Checkout.With(func(c *task.Checkout) { c.Fate = "" })
 	})
 	for i := range e.notes {
 		e.notes[i].Gen = e.Gen

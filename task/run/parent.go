@@ -75,7 +75,7 @@ func (r *Runner) Notices(q task.Request, gone <-chan struct{}) (*task.Reply, err
 		p := r.parent(q.Parent)
 		notices, open := r.noticesOf(p)
 		change := r.change
-		reply := &task.Reply{Notices: notices, Open: open, Text: task.Board(p.pictures(), time.Now(), 0)}
+		reply := &task.Reply{Notices: notices, Open: open, Text: task.Board(p.pictures(), time.Now(), r.Options.Budget)}
 		r.mu.Unlock()
 		if len(notices) > 0 || open == 0 || q.Wait == 0 {
 			return reply, nil
@@ -366,6 +366,7 @@ func (r *Runner) flush() {
 		mail task.Mail
 		gone bool
 	}
+	r.takeSlips() // first: one may say whom the mail is for
 	var letters []letter
 	now := time.Now()
 	r.mu.Lock()
@@ -377,15 +378,15 @@ func (r *Runner) flush() {
 		p = r.heard(key)
 		l := letter{key: key, gone: len(p.tasks) == 0 && p.wait == nil}
 		l.mail.Notices, l.mail.Open = r.noticesOf(p)
-		l.mail.Board = task.Board(p.pictures(), now, 0)
+		if r.links[key] != "" {
+			l.mail.Notices = nil // the session that is linked is told of them
+		}
+		l.mail.Board = task.Board(p.pictures(), now, r.Options.Budget)
 		l.mail.Waiting = p.wait != nil
 		letters = append(letters, l)
 	}
-	claims := r.claims()
 	r.mu.Unlock()
-	if err := r.writeClaims(claims); err != nil {
-		r.Log.Warn("writing what tasks own", "err", err)
-	}
+	r.writeClaims()
 	for _, l := range letters {
 		path := task.MailFile(r.Dir, l.key)
 		var err error
@@ -398,28 +399,33 @@ func (r *Runner) flush() {
 			r.Log.Warn("writing a session's mail", "err", err)
 		}
 	}
-	r.takeSlips()
 }
 
-// writeClaims keeps the file of claims as it should be. r.claimed is touched
-// by the ticker alone, and by Close after it.
-func (r *Runner) writeClaims(claims []task.Claim) error {
+// writeClaims keeps the file of claims as it should be.
+func (r *Runner) writeClaims() {
+	r.claiming.Lock()
+	defer r.claiming.Unlock()
+	r.mu.Lock()
+	claims := r.claims()
+	r.mu.Unlock()
 	b, err := json.Marshal(claims)
-	if err != nil || string(b) == r.claimed {
-		return err
+	if err == nil && string(b) == r.claimed {
+		return
 	}
-	if len(claims) == 0 {
-		err = os.Remove(task.ClaimFile(r.Dir))
-		if errors.Is(err, os.ErrNotExist) {
+	switch {
+	case err != nil:
+	case len(claims) == 0:
+		if err = os.Remove(task.ClaimFile(r.Dir)); errors.Is(err, os.ErrNotExist) {
 			err = nil
 		}
-	} else {
+	default:
 		err = replace(task.ClaimFile(r.Dir), b)
 	}
-	if err == nil {
-		r.claimed = string(b)
+	if err != nil {
+		r.Log.Warn("writing what tasks own", "err", err)
+		return
 	}
-	return err
+	r.claimed = string(b)
 }
 
 func writeMail(path string, m task.Mail) error {

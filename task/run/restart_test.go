@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/task"
+	"github.com/whet-dev/whet/task/run"
 	"github.com/whet-dev/whet/task/store"
 	"github.com/whet-dev/whet/task/tasktest"
 )
@@ -30,7 +32,7 @@ func (b *bench) mail(parent string) (m task.Mail) {
 
 func (b *bench) untilMail(parent string, ok func(task.Mail) bool) task.Mail {
 	b.Helper()
-	for limit := time.Now().Add(5 * time.Second); time.Now().Before(limit); time.Sleep(2 * time.Millisecond) {
+	for limit := time.Now().Add(20 * time.Second); time.Now().Before(limit); time.Sleep(2 * time.Millisecond) {
 		if m := b.mail(parent); ok(m) {
 			return m
 		}
@@ -77,7 +79,9 @@ func TestRestart(t *testing.T) {
 	b.fake.Live(parked.ID, task.LiveParked)
 	b.fake.Live(lost.ID, task.LiveQuiet)
 	b.open()
-	b.wantNotices("completed")
+	if n := b.notices(); !slices.ContainsFunc(n, func(n task.Notice) bool { return n.Task == told.ID }) {
+		t.Errorf("what was told before is not told again: %+v", n)
+	}
 	b.until(busy.ID, "certain", func(t *task.Task) bool { return t.Phase == task.Running && !t.Uncertain && t.Waiting == 1 })
 	if x := b.untilPhase(done.ID, task.Completed); x.Rev != 1 || x.Text != "meanwhile" {
 		t.Errorf("%+v", x)
@@ -94,6 +98,7 @@ func TestRestart(t *testing.T) {
 // A closed task in doubt can be revived once it is proven to rest.
 func TestDoubtIsLifted(t *testing.T) {
 	b := newBench(t, task.Options{})
+	b.with(func(times *run.Times) { times.Abort = 50 * time.Millisecond })
 	b.fake.Set(nil, nil, func(task.Run) error { return nil })
 	reply, err := b.r.Launch(task.Request{Caller: me, Worker: "explorer", Text: "slow", MaxRun: 30 * time.Millisecond})
 	if err != nil {
@@ -113,8 +118,11 @@ func TestDoubtIsLifted(t *testing.T) {
 // message is lost, each end is told until it is acknowledged and then never
 // again, and the log tells the same story as the state.
 func TestRandomLives(t *testing.T) {
-	rounds := 40
-	if testing.Short() {
+	rounds := 20
+	switch {
+	case os.Getenv("WHET_SLOW") != "":
+		rounds = 200
+	case testing.Short():
 		rounds = 8
 	}
 	for seed := range rounds {

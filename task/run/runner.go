@@ -18,6 +18,7 @@ import (
 
 	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/store"
+	"github.com/whet-dev/whet/task/worktree"
 )
 
 // A Worker is who a task is given to.
@@ -25,6 +26,7 @@ type Worker struct {
 	Backend string
 	Model   string
 	Writes  bool // may change files
+	Own     bool // it is whet's own agent, and nobody has chosen that
 }
 
 // Config says what a Runner works with. Dir, Backends and Worker are required.
@@ -55,6 +57,7 @@ type Times struct {
 	Poll     time.Duration // between looks at an open task that says nothing: 5 s
 	Grace    time.Duration // from quiet to stopped: Options.StopGraceMS, or 5 s
 	Cooldown time.Duration // first pause after an overload: 2 s
+	Tree     time.Duration // to make, save or merge a worktree: 2 min
 }
 
 func (t Times) withDefaults(o task.Options) Times {
@@ -68,6 +71,7 @@ func (t Times) withDefaults(o task.Options) Times {
 	or(&t.Poll, 5*time.Second)
 	or(&t.Grace, cmp.Or(time.Duration(o.StopGraceMS)*time.Millisecond, 5*time.Second))
 	or(&t.Cooldown, 2*time.Second)
+	or(&t.Tree, 2*time.Minute)
 	return t
 }
 
@@ -79,14 +83,18 @@ type Runner struct {
 	ctx      context.Context // ends with Close
 	stop     context.CancelFunc
 	work     sync.WaitGroup
+	git      func() (*worktree.Git, error)
+	trees    sync.Mutex // held while something is done with worktrees; taken before mu
+	claiming sync.Mutex // held while the file of claims is written; taken before mu
+	claimed  string     // what that file says
 
 	mu      sync.Mutex
+	lastID  int64 // milliseconds in the last id
 	tasks   map[string]*entry
 	open    map[string]*entry // of these, those that have not come to rest
 	parents map[string]*parent
 	links   map[string]string    // sessions that hear of another parent's tasks too
 	cool    map[string]time.Time // by provider: not before then
-	claimed string               // what the file of claims says
 	touched time.Time            // last request or change
 	change  chan struct{}        // closed and replaced at every change
 	changes int64                // how many there were
@@ -103,6 +111,7 @@ type entry struct {
 	quietAt   time.Time    // first quiet look
 	looked    time.Time
 	looking   bool
+	seen      bool // a look has come back since this process began or the machine slept
 	again     bool // look once more when this look is done
 	objective string
 	starting  bool
@@ -125,6 +134,7 @@ func Open(c Config) (*Runner, error) {
 		touched: time.Now(), change: make(chan struct{}),
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
+	r.git = sync.OnceValues(func() (*worktree.Git, error) { return worktree.Find(r.ctx) })
 	for _, b := range c.Backends(r.hear, s) {
 		r.backends[b.Name()] = b
 	}
@@ -160,6 +170,8 @@ func (r *Runner) load() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range tasks {
+		r.lastID = max(r.lastID, t.Created.UnixMilli())
+		t.Started, t.Active = steady(t.Started), steady(t.Active)
 		e := &entry{Task: t}
 		if n, ok := notices[t.ID]; ok {
 			e.notice = &n
@@ -173,12 +185,23 @@ func (r *Runner) load() error {
 		if _, err := r.apply(e, task.Event{Kind: task.Restarted}, nil); err != nil {
 			return err
 		}
+		r.tidy(e)
 	}
 	for key := range r.parents {
 		r.dirty(key)
 	}
 	r.forget(time.Now())
 	return nil
+}
+
+// steady returns a time of the wall clock as one from which time can be measured
+// even if that clock is set. What seems to lie in the future is now.
+func steady(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	now := time.Now()
+	return now.Add(-max(now.Sub(t), 0))
 }
 
 func (r *Runner) loadNotes(e *entry) error {
@@ -222,6 +245,13 @@ func (r *Runner) apply(e *entry, ev task.Event, set func(*task.Task)) (task.Effe
 	if set != nil {
 		set(&t)
 	}
+	if c := t.Checkout; fx.Has(task.Publish) && c != nil && c.Fate == "" {
+		t.Checkout = c.With(func(c *task.Checkout) {
+			if c.Fate = task.Unmerged; c.Base == "" {
+				c.Fate = task.Unchanged // nothing has ever worked in it
+			}
+		})
+	}
 	c := store.Change{Task: &t, Kind: "state", Body: ev}
 	notes := e.notes
 	if fx.Has(task.Publish) {
@@ -246,6 +276,9 @@ func (r *Runner) apply(e *entry, ev task.Event, set func(*task.Task)) (task.Effe
 	}
 	e.notes = notes
 	r.changed(e, &t)
+	if fx.Has(task.Publish) {
+		r.tidy(e)
+	}
 	return fx, nil
 }
 
@@ -260,7 +293,7 @@ func (r *Runner) note(e *entry, set func(*task.Task)) {
 // changed puts the new picture in place and tells whoever waits. r.mu is held.
 func (r *Runner) changed(e *entry, t *task.Task) {
 	e.Task = t
-	if t.Phase.Closed() && !t.Uncertain {
+	if t.Phase.Closed() && !t.Uncertain && t.Lease != task.Reviving {
 		delete(r.open, t.ID)
 	} else {
 		r.open[t.ID] = e
@@ -317,6 +350,11 @@ func (r *Runner) bounded(limit time.Duration, f func(context.Context) error, lat
 	case err := <-done:
 		return err, false
 	case <-timer.C:
+	}
+	select {
+	case err := <-done: // both at once, after the machine was busy elsewhere
+		return err, false
+	default:
 	}
 	r.work.Go(func() {
 		select {

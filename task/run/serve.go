@@ -145,6 +145,7 @@ func write(w http.ResponseWriter, status int, v any) {
 
 // Do answers one request, named as its path over the socket is.
 func (r *Runner) Do(ctx context.Context, path string, q task.Request) (*task.Reply, error) {
+	r.moved(q.Caller)
 	switch path {
 	case "/launch":
 		return r.Launch(q)
@@ -158,6 +159,8 @@ func (r *Runner) Do(ctx context.Context, path string, q task.Request) (*task.Rep
 		return r.Cancel(q)
 	case "/revive":
 		return r.Revive(q)
+	case "/merge":
+		return r.Merge(q)
 	case "/wait-for-user":
 		return r.WaitForUser(q)
 	case "/user-wrote":

@@ -276,7 +276,13 @@ func (s *Store) Adopt(t *task.Task, prefix string) error {
 // nameIt gives a task an alias that no other task of its parent ever had.
 func nameIt(tx *sql.Tx, t *task.Task, prefix string) error {
 	var n int
-	err := tx.QueryRow(`INSERT INTO alias VALUES(?,?,1) ON CONFLICT DO UPDATE SET n=n+1 RETURNING n`, t.Parent, prefix).Scan(&n)
+	whose := t.Parent
+	if strings.HasPrefix(whose, task.MCPParent) {
+		// One conversation outlives the connections to our server, and a name in it
+		// must never come to mean another task.
+		whose = task.MCPParent + t.Dir
+	}
+	err := tx.QueryRow(`INSERT INTO alias VALUES(?,?,1) ON CONFLICT DO UPDATE SET n=n+1 RETURNING n`, whose, prefix).Scan(&n)
 	t.Alias = task.Alias(prefix, n)
 	return err
 }

@@ -26,11 +26,13 @@ type Peer struct {
 	Agent string // whose task it is; it must be allowed to write
 
 	Notes   bool // a running task reads messages before its end
-	Parks   bool // runs go on after the process was closed
+	Parks   bool // runs go on after the process was closed and opened again
+	Lasts   bool // runs go on while the process is closed: they are elsewhere
 	Changes bool // says which files were written
 	Patient bool // takes seconds to start
 
 	Only []string // names of the cases to run; none means all
+	Not  []string // names of cases that the agent itself can't do
 }
 
 // long is more than any buffer on the way holds.
@@ -62,7 +64,7 @@ func (p Peer) Script() scriptmodel.Script {
 // Run holds the backend to what [task.Backend] promises.
 func Run(t *testing.T, p Peer) {
 	for _, c := range cases {
-		if len(p.Only) > 0 && !slices.Contains(p.Only, c.name) {
+		if len(p.Only) > 0 && !slices.Contains(p.Only, c.name) || slices.Contains(p.Not, c.name) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -127,7 +129,7 @@ func (b *Bench) new(script string) task.Run {
 		Prompt: "[[script:" + script + "]] go on",
 		Task: task.Task{
 			ID: fmt.Sprintf("tsk_%026d", b.n), Alias: fmt.Sprint("fix-", b.n), Parent: "p", Agent: b.peer.Agent,
-			Dir: b.dir, Title: script, Prompt: "[[script:" + script + "]] go on", Allow: []string{"*"}, Job: task.New(),
+			Dir: b.dir, Title: script, Prompt: "[[script:" + script + "]] go on", Allow: []string{"*"}, Writes: true, Job: task.New(),
 		},
 	}
 }
@@ -175,7 +177,11 @@ func (b *Bench) look(r task.Run) task.Look {
 func (b *Bench) until(r task.Run, what string, ok func(task.Look) bool) task.Look {
 	b.Helper()
 	var l task.Look
-	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
+	patience := time.Minute
+	if b.peer.Patient { // some wait for the next minute before they go on
+		patience *= 2
+	}
+	for limit := time.Now().Add(patience); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
 		if l = b.look(r); ok(l) {
 			return l
 		}
@@ -230,6 +236,9 @@ type testCase struct {
 func notes(p Peer) bool   { return p.Notes }
 func parks(p Peer) bool   { return p.Parks }
 func changes(p Peer) bool { return p.Changes }
+func ends(p Peer) bool    { return !p.Lasts }
+func lasts(p Peer) bool   { return p.Lasts }
+func keeps(p Peer) bool   { return p.Parks || p.Lasts }
 
 var cases = []testCase{
 	{"has a name", nil, func(b *Bench) {
@@ -454,7 +463,7 @@ var cases = []testCase{
 			b.Errorf("read: %q", l.Read)
 		}
 	}},
-	{"closing ends it all in time", nil, func(b *Bench) {
+	{"closing ends it all in time", ends, func(b *Bench) {
 		r := b.start(b.new("hang"))
 		b.busy(r, "hang")
 		begin := time.Now()
@@ -477,7 +486,7 @@ var cases = []testCase{
 			b.Errorf("closing twice: %v", err)
 		}
 	}},
-	{"an end is known after a restart", parks, func(b *Bench) {
+	{"an end is known after a restart", keeps, func(b *Bench) {
 		r := b.start(b.new("write"))
 		want := b.end(r, task.Done, "Written.")
 		b.restart()
@@ -494,6 +503,15 @@ var cases = []testCase{
 		}
 		r.Prompt = ""
 		b.end(b.start(r), task.Done, "First.")
+	}},
+	{"goes on during a restart", lasts, func(b *Bench) {
+		r := b.start(b.new("slow"))
+		b.busy(r, "slow")
+		b.restart()
+		b.note(r, "n1", "mind the gap")
+		if l := b.end(r, task.Done, "After the note."); !slices.Equal(l.Read, []string{"n1"}) || b.asked("slow") != 2 {
+			b.Errorf("read: %q, asked %d times", l.Read, b.asked("slow"))
+		}
 	}},
 	{"is revived after a restart", nil, func(b *Bench) {
 		r := b.start(b.new("hi"))

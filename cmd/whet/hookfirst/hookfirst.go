@@ -23,8 +23,10 @@ import (
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/host/hook"
+	"github.com/whet-dev/whet/internal/proc"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit/guards"
+	"github.com/whet-dev/whet/market"
 )
 
 func init() {
@@ -93,6 +95,7 @@ func answer(ctx context.Context, d *hook.Dialect, in io.Reader, out io.Writer) (
 		}
 		err = failOpen(d, err)
 	}()
+	proc.LeaveTerminal()
 	return hook.Run(ctx, d, setup, in, out)
 }
 
@@ -107,7 +110,8 @@ func failOpen(d *hook.Dialect, err error) error {
 
 func setup(dir, worktree string) (*whet.Kit, func(string) whet.Store) {
 	l := config.Load[guards.Config](dir, worktree, os.Environ())
-	return &whet.Kit{Guards: guards.New(l.Config, l.Report), Log: Logger(io.Discard)}, state.Default
+	where := market.Where{Dir: dir, Worktree: worktree, Environ: os.Environ()}
+	return &whet.Kit{Guards: guards.WithPackages(guards.New(l.Config, l.Report), l.Config, where), Log: Logger(io.Discard)}, state.Default
 }
 
 // Logger writes to the file that $WHET_LOG names, or else warnings to w. A hook

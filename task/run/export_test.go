@@ -1,0 +1,4 @@
+package run
+
+// Jumped is exported for its test: a clock can't be set here.
+var Jumped = jumped
