@@ -200,6 +200,9 @@ func (l *loader) file(path string, project, must bool) bool {
 
 func readFile(path string) ([]byte, error) {
 	f, err := plainfile.Open(path)
+	if errors.Is(err, plainfile.ErrSpecial) {
+		return nil, plainfile.ErrSpecial // the caller names the file
+	}
 	if err != nil {
 		return nil, err
 	}
