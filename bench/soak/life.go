@@ -171,7 +171,10 @@ func (l *life) finish(began time.Time, steady []*conn) *summary {
 		r.memory, r.files, r.threads = status(c.cmd.Process.Pid)
 		_ = c.cmd.Process.Signal(syscall.SIGQUIT) // Go's way to ask for all stacks
 		c.end("SIGQUIT")
-		r.goroutines = c.errs.stacks()
+		r.started = c.errs.stacks()
+		for _, n := range r.started {
+			r.goroutines += n
+		}
 		sum.rest[c.name] = r
 	}
 	l.leftBehind()
