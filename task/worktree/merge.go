@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/task"
 )
 
@@ -64,7 +65,8 @@ func (g *Git) snapshot(ctx context.Context, dir string, parents ...string) (x *i
 // copy takes over the checkout's index, which need not be there. Its time goes
 // along: by that, git knows which files may have changed unseen.
 func (x *index) copy(real string) error {
-	b, err := os.ReadFile(real)
+	const maxIndex = 1 << 30 // bytes; that of a million files has a tenth
+	b, err := plainfile.Read(real, maxIndex)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
