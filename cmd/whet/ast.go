@@ -120,10 +120,10 @@ func printAST(c *cobra.Command, a *astgrep.Answer, asJSON bool) error {
 	var err error
 	switch {
 	case asJSON:
-		err = writeJSON(out, a)
+		err = jsonLines(out).Encode(a)
 	case a.Total == 0:
 		fmt.Fprintln(c.ErrOrStderr(), a)
-	case fancy(c.OutOrStdout()):
+	case colour(c.OutOrStdout()):
 		colourAST(out, a)
 	default:
 		plainAST(out, a)
@@ -138,12 +138,6 @@ func printAST(c *cobra.Command, a *astgrep.Answer, asJSON bool) error {
 		fmt.Fprintln(c.ErrOrStderr(), "whet ast:", note)
 	}
 	return nil
-}
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 // plainAST prints for other programs: names and text as they are.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -126,12 +125,10 @@ func printGrep(c *cobra.Command, a *search.Answer, q search.Query, asJSON bool) 
 	var err error
 	switch {
 	case asJSON:
-		e := json.NewEncoder(out)
-		e.SetEscapeHTML(false)
-		err = e.Encode(a)
+		err = jsonLines(out).Encode(a)
 	case a.Total == 0:
 		fmt.Fprintln(c.ErrOrStderr(), a)
-	case !fancy(c.OutOrStdout()):
+	case !colour(c.OutOrStdout()):
 		plainGrep(out, a, q)
 	default:
 		colourGrep(out, a)
@@ -139,13 +136,19 @@ func printGrep(c *cobra.Command, a *search.Answer, q search.Query, asJSON bool) 
 	if err = errors.Join(err, out.Flush()); err != nil {
 		return err
 	}
-	if !asJSON && a.Total > 0 {
-		for _, note := range a.Notes() {
-			fmt.Fprintln(c.ErrOrStderr(), "whet grep:", note)
-		}
-	}
-	if a.Total == 0 {
+	return searched(c, a.Total, a.Notes(), asJSON)
+}
+
+// searched ends a search: its notes are for people, and its exit status says
+// whether anything was found.
+func searched(c *cobra.Command, total int, notes []string, asJSON bool) error {
+	if total == 0 {
 		return exit(exitFailed)
+	}
+	if !asJSON {
+		for _, note := range notes {
+			fmt.Fprintf(c.ErrOrStderr(), "whet %s: %s\n", c.Name(), note)
+		}
 	}
 	return nil
 }
@@ -218,14 +221,4 @@ func highlight(a *search.Answer, text string) string {
 		at = s[1]
 	}
 	return b.String() + search.Printable(text[at:])
-}
-
-// fancy tells whether w is a terminal of a person who wants colours.
-func fancy(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
