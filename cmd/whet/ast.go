@@ -14,7 +14,7 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/astgrep"
-	"github.com/whet-dev/whet/search"
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 func astCommand() *cobra.Command {
@@ -165,16 +165,16 @@ func colourAST(w io.Writer, a *astgrep.Answer) {
 				fmt.Fprintln(w)
 			}
 			file = m.Path
-			fmt.Fprintf(w, "%s%s%s\n", fileColour, search.Printable(file), plain)
+			fmt.Fprintf(w, "%s%s%s\n", fileColour, escape.Text(file), plain)
 		}
 		for i, l := range m.Before {
-			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.Line-len(m.Before)+i, plain, search.Printable(l))
+			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.Line-len(m.Before)+i, plain, escape.Text(l))
 		}
 		for i, l := range strings.Split(m.Text, "\n") {
-			fmt.Fprintf(w, "%s%d%s:%s%s%s\n", lineColour, m.Line+i, plain, matchColour, search.Printable(strings.TrimSuffix(l, "\r")), plain)
+			fmt.Fprintf(w, "%s%d%s:%s%s%s\n", lineColour, m.Line+i, plain, matchColour, escape.Text(strings.TrimSuffix(l, "\r")), plain)
 		}
 		for i, l := range m.After {
-			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.EndLine+1+i, plain, search.Printable(l))
+			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.EndLine+1+i, plain, escape.Text(l))
 		}
 	}
 }

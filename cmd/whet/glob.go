@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/search"
 )
 
@@ -70,7 +71,7 @@ func printGlob(c *cobra.Command, a *search.GlobAnswer, asJSON, null bool) error 
 		case null:
 			fmt.Fprintf(out, "%s\x00", f)
 		case person:
-			fmt.Fprintln(out, search.Printable(f))
+			fmt.Fprintln(out, escape.Text(f))
 		default:
 			fmt.Fprintln(out, f)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/search"
 )
 
@@ -189,7 +190,7 @@ const (
 // terminal obeys it.
 func colourGrep(w io.Writer, a *search.Answer) {
 	for _, f := range a.Found {
-		fmt.Fprintf(w, "%s%s%s %d\n", fileColour, search.Printable(f.Path), plain, f.Count)
+		fmt.Fprintf(w, "%s%s%s %d\n", fileColour, escape.Text(f.Path), plain, f.Count)
 	}
 	file := ""
 	for _, m := range a.Matches {
@@ -197,18 +198,18 @@ func colourGrep(w io.Writer, a *search.Answer) {
 			if file != "" {
 				fmt.Fprintln(w)
 			}
-			fmt.Fprintf(w, "%s%s%s\n", fileColour, search.Printable(m.Path), plain)
+			fmt.Fprintf(w, "%s%s%s\n", fileColour, escape.Text(m.Path), plain)
 			file = m.Path
 		}
 		for i, l := range m.Before {
-			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.Line-len(m.Before)+i, plain, search.Printable(l))
+			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.Line-len(m.Before)+i, plain, escape.Text(l))
 		}
 		text := strings.Split(m.Text, "\n")
 		for i, l := range text {
 			fmt.Fprintf(w, "%s%d%s:%s\n", lineColour, m.Line+i, plain, highlight(a, l))
 		}
 		for i, l := range m.After {
-			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.Line+len(text)+i, plain, search.Printable(l))
+			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.Line+len(text)+i, plain, escape.Text(l))
 		}
 	}
 }
@@ -217,8 +218,8 @@ func highlight(a *search.Answer, text string) string {
 	var b strings.Builder
 	at := 0
 	for _, s := range a.Spans(text) {
-		b.WriteString(search.Printable(text[at:s[0]]) + matchColour + search.Printable(text[s[0]:s[1]]) + plain)
+		b.WriteString(escape.Text(text[at:s[0]]) + matchColour + escape.Text(text[s[0]:s[1]]) + plain)
 		at = s[1]
 	}
-	return b.String() + search.Printable(text[at:])
+	return b.String() + escape.Text(text[at:])
 }
