@@ -200,6 +200,9 @@ func (l *loader) file(path string, project, must bool) bool {
 
 func readFile(path string) ([]byte, error) {
 	f, err := plainfile.Open(path)
+	if errors.Is(err, plainfile.ErrSpecial) {
+		return nil, plainfile.ErrSpecial // the path is named beside it
+	}
 	if err != nil {
 		return nil, err
 	}
