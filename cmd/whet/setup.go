@@ -88,7 +88,7 @@ func agree(c *cobra.Command, yes bool) error {
 		return nil
 	}
 	in := c.InOrStdin()
-	if !terminal(in) {
+	if !isTerminal(in) {
 		return usageError{errors.New("there is nobody to ask; to install, run: whet setup --yes")}
 	}
 	fmt.Fprint(c.OutOrStdout(), "Go on? [y/N] ")
