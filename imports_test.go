@@ -18,9 +18,9 @@ const module = "github.com/whet-dev/whet"
 // ARCHITECTURE.md draws this table.
 var layers = [][]string{
 	{"."}, // the kernel
-	{"internal/atomicfile", "internal/hosttool", "internal/jsonc", "internal/lazyregexp", "internal/measure", "internal/pathflavor", "internal/peer", "internal/plainfile", "internal/proc", "internal/project", "internal/scriptmodel", "internal/similar", "internal/state", "internal/walk", "npm/opencode"},
+	{"internal/atomicfile", "internal/escape", "internal/hosttool", "internal/jsonc", "internal/lazyregexp", "internal/measure", "internal/pathflavor", "internal/peer", "internal/plainfile", "internal/proc", "internal/project", "internal/scriptmodel", "internal/similar", "internal/state", "internal/walk", "npm/opencode"},
 	{"market/tree", "webfetch/article", "webfetch/md", "webfetch/pdftext"}, // libraries of a feature, usable alone
-	{"internal/trust", "market/plugin", "market/store"},
+	{"internal/git", "internal/trust", "market/plugin", "market/store"},
 	{"market/convert", "market/sign", "market/source"},
 	{"config", "config/slim"},
 	{"applypatch", "astgrep", "format", "loop", "market", "search", "webfetch"}, // features: they don't know each other

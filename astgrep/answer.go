@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 // An Answer is what [Search] found.
@@ -151,7 +153,7 @@ func (a *Answer) String() string {
 				b.WriteByte('\n')
 			}
 			file = m.Path
-			b.WriteString(printable(file) + ":\n")
+			b.WriteString(escape.Text(file) + ":\n")
 		} else if len(m.Before) > 0 && i > 0 {
 			b.WriteString("  --\n")
 		}
@@ -254,7 +256,7 @@ func (s Skipped) note() string {
 		}
 		names := slices.Clone(files[:min(3, len(files))])
 		for i := range names {
-			names[i] = printable(names[i])
+			names[i] = escape.Text(names[i])
 		}
 		if len(files) > len(names) {
 			names = append(names, "...")

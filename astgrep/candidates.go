@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/internal/walk"
 )
@@ -54,10 +55,10 @@ func (q *Query) places() (places []place, overlap bool, err error) {
 		}
 		info, err := os.Stat(abs)
 		if err != nil {
-			return nil, false, fmt.Errorf("searching %s: %w; nothing was searched", printable(p), err)
+			return nil, false, fmt.Errorf("searching %s: %w; nothing was searched", escape.Text(p), err)
 		}
 		if !info.IsDir() && !info.Mode().IsRegular() {
-			return nil, false, fmt.Errorf("searching %s: it is neither a file nor a directory; nothing was searched", printable(p))
+			return nil, false, fmt.Errorf("searching %s: it is neither a file nor a directory; nothing was searched", escape.Text(p))
 		}
 		if slices.ContainsFunc(places, func(o place) bool { return o.abs == abs }) {
 			continue
@@ -149,7 +150,7 @@ func (s *scan) place(p place) error {
 		s.seen.Add(1)
 		f, err := plainfile.Open(p.abs)
 		if err != nil {
-			return fmt.Errorf("searching %s: %w; nothing was searched", printable(p.name), err)
+			return fmt.Errorf("searching %s: %w; nothing was searched", escape.Text(p.name), err)
 		}
 		defer func() { _ = f.Close() }()
 		s.workers[0].look(s, p.name, f)
@@ -157,7 +158,7 @@ func (s *scan) place(p place) error {
 	}
 	root, err := os.OpenRoot(p.abs)
 	if err != nil {
-		return fmt.Errorf("searching %s: %w; nothing was searched", printable(p.name), err)
+		return fmt.Errorf("searching %s: %w; nothing was searched", escape.Text(p.name), err)
 	}
 	defer func() { _ = root.Close() }()
 	s.prefix = strings.TrimSuffix(p.name, "/") + "/"

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 // around is how many unchanged lines a diff shows beside changed ones.
@@ -18,7 +20,7 @@ func (r *Replacement) Diff() string {
 		for n < len(rest) && rest[n].Path == rest[0].Path {
 			n++
 		}
-		fmt.Fprintf(&b, "--- a/%s\n+++ b/%s\n", printable(rest[0].Path), printable(rest[0].Path))
+		fmt.Fprintf(&b, "--- a/%s\n+++ b/%s\n", escape.Text(rest[0].Path), escape.Text(rest[0].Path))
 		diffFile(&b, e.Old, rest[:n])
 		rest = rest[n:]
 	}

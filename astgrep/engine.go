@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/proc"
 )
 
@@ -88,7 +89,7 @@ type engineError struct {
 
 func (e *engineError) Error() string {
 	if why := e.cause(); why != "" {
-		return "ast-grep: " + printable(why)
+		return "ast-grep: " + escape.Text(why)
 	}
 	return fmt.Sprintf("ast-grep ended with status %d: %s", e.code, brief(strings.TrimSpace(e.text), 600))
 }

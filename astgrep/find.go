@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/proc"
 )
 
@@ -81,7 +82,7 @@ func (f *Finder) Find(ctx context.Context) (Engine, error) {
 			return Engine{}, context.Cause(ctx)
 		}
 		if err != nil {
-			none.Rejected = append(none.Rejected, fmt.Sprintf("%s: %v", printable(path), err))
+			none.Rejected = append(none.Rejected, fmt.Sprintf("%s: %v", escape.Text(path), err))
 			continue
 		}
 		if info, err := os.Stat(path); err == nil {
@@ -171,7 +172,7 @@ func probe(ctx context.Context, path string) (Engine, error) {
 	minor, _, _ = strings.Cut(minor, ".")
 	n, err := strconv.Atoi(minor)
 	if m, merr := strconv.Atoi(major); cmp.Or(err, merr) != nil || m == 0 && n < minMinor {
-		return Engine{}, fmt.Errorf("is ast-grep %s, older than 0.%d", printable(version), minMinor)
+		return Engine{}, fmt.Errorf("is ast-grep %s, older than 0.%d", escape.Text(version), minMinor)
 	}
 	return Engine{path, version}, nil
 }

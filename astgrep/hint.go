@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 // explain says what to do about a pattern that the engine refuses.
@@ -22,9 +24,9 @@ func (s *searcher) explain(ctx context.Context, why string) string {
 	case strings.Contains(why, "Standalone multi"):
 		return fmt.Sprintf("the pattern %s alone would match everything; use $NAME for one node, or put it into something, as in f($$$ARGS)", q)
 	case strings.Contains(why, "selector") || strings.Contains(why, "Kind"):
-		return fmt.Sprintf("the selector %s is no kind of a node in the pattern %s (%s); the kinds are shown by: whet ast tree -l %s PATTERN", quote(s.q.Selector), q, printable(why), s.lang.name)
+		return fmt.Sprintf("the selector %s is no kind of a node in the pattern %s (%s); the kinds are shown by: whet ast tree -l %s PATTERN", quote(s.q.Selector), q, escape.Text(why), s.lang.name)
 	}
-	return fmt.Sprintf("ast-grep can't read the pattern %s: %s", q, printable(why))
+	return fmt.Sprintf("ast-grep can't read the pattern %s: %s", q, escape.Text(why))
 }
 
 // parts names the nodes that the pattern falls into.
@@ -59,9 +61,9 @@ func (s *searcher) hint(f *finding) string {
 	case f.seen == 0:
 		return fmt.Sprintf("Hint: there are no %s files there (they end in .%s; ignored files don't count). Check lang, paths and globs.", s.lang.name, strings.Join(s.lang.exts, ", ."))
 	case s.lang.name == "python" && match(`^(class|def|async\s+def)\b.*:$`):
-		return fmt.Sprintf("Hint: leave the colon at the end away, or give a body: %s $$$BODY", printable(p))
+		return fmt.Sprintf("Hint: leave the colon at the end away, or give a body: %s $$$BODY", escape.Text(p))
 	case (s.lang.name == "javascript" || s.lang.name == "typescript" || s.lang.name == "tsx") && isBareFunction(p):
-		return fmt.Sprintf("Hint: a function needs parameters and a body: %s($$$PARAMS) { $$$BODY }", printable(p))
+		return fmt.Sprintf("Hint: a function needs parameters and a body: %s($$$PARAMS) { $$$BODY }", escape.Text(p))
 	case f.warned:
 		return fmt.Sprintf("Hint: the pattern is not valid %s: a part of it could not be parsed, so it can hardly match. Write complete code, with $NAME in place of a whole node; whet ast tree shows how it is read.", s.lang.name)
 	case match(`\$[a-z]`) && s.lang.name != "php" && s.lang.name != "bash":

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 // repairs returns other readings of the pattern: within each of the language's
@@ -181,7 +183,7 @@ func (r reading) note() string {
 	case r.alone != "":
 		return fmt.Sprintf("(the pattern alone is %s; it was read as a %s, as in %s)", r.alone, r.selector, quote(r.pattern))
 	case r.rule != "":
-		return fmt.Sprintf("(the pattern alone finds nothing; it was read as the rule %s)", printable(r.rule))
+		return fmt.Sprintf("(the pattern alone finds nothing; it was read as the rule %s)", escape.Text(r.rule))
 	case r.selector == "":
 		return fmt.Sprintf("(the pattern alone finds nothing; it was read as %s)", quote(r.pattern))
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/plainfile"
 )
 
@@ -160,10 +161,10 @@ func (r *Replacement) add(s *searcher, ms []rawMatch) (size int, err error) {
 		old, err = plainfile.Read(path, maxEdited)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading %s again: %w; nothing was changed", printable(name), err)
+		return 0, fmt.Errorf("reading %s again: %w; nothing was changed", escape.Text(name), err)
 	}
 	if info.Mode().Perm()&0o200 == 0 {
-		r.Problem = or(r.Problem, fmt.Sprintf("%s is read-only", printable(name)))
+		r.Problem = or(r.Problem, fmt.Sprintf("%s is read-only", escape.Text(name)))
 	}
 	text, changes, nested, err := s.edit(name, old, ms)
 	if err != nil {
@@ -185,7 +186,7 @@ func (r *Replacement) String() string {
 				b.WriteByte('\n')
 			}
 			file = c.Path
-			b.WriteString(printable(file) + ":\n")
+			b.WriteString(escape.Text(file) + ":\n")
 		}
 		m := Match{Line: c.Line, EndLine: c.EndLine, Text: c.Old, Replacement: &c.New}
 		m.write(&b)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 // An Edit is one file's part of a rewrite.
@@ -35,7 +37,7 @@ func (s *searcher) edit(path string, old []byte, ms []rawMatch) (new []byte, cha
 		span := m.Offsets
 		if m.Replacement == nil || span.Start < 0 || span.End < span.Start || span.End > len(old) ||
 			m.Range.Byte.End > len(old) || m.Range.Byte.Start > m.Range.Byte.End || string(old[m.Range.Byte.Start:m.Range.Byte.End]) != m.Text {
-			return nil, nil, 0, fmt.Errorf("%s was changed while it was searched; nothing was written, try again", printable(path))
+			return nil, nil, 0, fmt.Errorf("%s was changed while it was searched; nothing was written, try again", escape.Text(path))
 		}
 		if span.Start < at {
 			nested++

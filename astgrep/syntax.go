@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 // A flaw counter reads the engine's account of what it could not parse.
@@ -53,7 +55,7 @@ func (s *searcher) spoiled(ctx context.Context, r *Replacement) (problem string,
 			if f.errors[new] > 0 {
 				where = fmt.Sprintf(" near line %d", f.first[new])
 			}
-			return fmt.Sprintf("%s would have a syntax error%s that it doesn't have now; write a rewrite that is whole code of %s in its place", printable(s.shown(e.Path)), where, s.lang.name), nil
+			return fmt.Sprintf("%s would have a syntax error%s that it doesn't have now; write a rewrite that is whole code of %s in its place", escape.Text(s.shown(e.Path)), where, s.lang.name), nil
 		}
 	}
 	return "", nil

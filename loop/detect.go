@@ -11,7 +11,7 @@ import (
 type Step struct {
 	Tool    string
 	Call    string // of tool and arguments, see [Key]
-	Loose   string // the same without what is cosmetic, see [LooseKey]
+	Loose   string // the same without what is cosmetic, see looseKey
 	Result  string // see [Sum]
 	Normal  string // of the result without what is volatile, see [Normal]
 	Error   string // of what a failed call says; "" for one that did not fail
@@ -23,7 +23,7 @@ type Step struct {
 // NewStep digests a finished call.
 func NewStep(tool string, args json.RawMessage, text string, failed bool) Step {
 	s := Step{
-		Tool: tool, Call: Key(tool, args), Loose: LooseKey(tool, args),
+		Tool: tool, Call: Key(tool, args), Loose: looseKey(tool, args),
 		Result: Sum(text, failed), Normal: Sum(Normal(text), failed),
 		Mutates: mutates(tool, args) && !failed, Shell: strings.EqualFold(tool, "bash"),
 		Page: newPage(tool, args, text, failed),

@@ -167,10 +167,10 @@ func cosmetic(name string) bool {
 	return false
 }
 
-// LooseKey identifies a call as [Key] does, but whatever its cosmetic
+// looseKey identifies a call as [Key] does, but whatever its cosmetic
 // arguments, the white space at the end of texts, the spelling of paths, and
 // which part of a file or of the matches it asks for.
-func LooseKey(tool string, args json.RawMessage) string {
+func looseKey(tool string, args json.RawMessage) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(args, &m) != nil {
 		return Key(tool, args)

@@ -29,8 +29,8 @@ type toolIn struct {
 	Scope  string `json:"scope,omitempty" doc:"of enable, disable: default project" enum:"project,user"`
 }
 
-// ToolWait is how long the tool waits for another process that changes the store.
-const ToolWait = 10 * time.Second
+// toolWait is how long the tool waits for another process that changes the store.
+const toolWait = 10 * time.Second
 
 // Tool returns the tool for an orchestrator. The marketplace is that of a
 // project, as open returns it.
@@ -56,7 +56,7 @@ func call(ctx context.Context, c *whet.Call, in toolIn, open func(dir, worktree 
 		return Outcome{}, err
 	}
 	m := open(c.Session.Dir, c.Session.Worktree)
-	m.Wait = ToolWait
+	m.Wait = toolWait
 	m.Live = func() ([]Live, bool) { return recall(c.Session) }
 	return m.do(ctx, in)
 }

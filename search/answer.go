@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 // An Answer is what [Grep] found.
@@ -60,7 +62,7 @@ func (a *Answer) String() string {
 	case a.Total == 0:
 		a.nothing(&b)
 	case a.binary:
-		fmt.Fprintf(&b, "Binary file matches: %s (it holds NUL bytes, so its lines are not shown)\n", Printable(a.query.Prefix+a.query.Path))
+		fmt.Fprintf(&b, "Binary file matches: %s (it holds NUL bytes, so its lines are not shown)\n", escape.Text(a.query.Prefix+a.query.Path))
 	case a.query.Output == Content:
 		fmt.Fprintf(&b, "Found %s in %s\n", plural(a.Total, "match"), plural(a.Files, "file"))
 		a.content(&b)
@@ -68,7 +70,7 @@ func (a *Answer) String() string {
 	default:
 		fmt.Fprintf(&b, "Found %s in %s\n", plural(a.Total, "match"), plural(a.Files, "file"))
 		for _, f := range a.Found {
-			b.WriteString(Printable(f.Path))
+			b.WriteString(escape.Text(f.Path))
 			if a.query.Output == Count {
 				fmt.Fprintf(&b, ": %d", f.Count)
 			}
@@ -98,7 +100,7 @@ func (a *Answer) Notes() []string {
 
 func (a *Answer) notes() (out []string) {
 	for _, p := range a.Unreadable {
-		out = append(out, Printable(p)+" could not be read again")
+		out = append(out, escape.Text(p)+" could not be read again")
 	}
 	if a.Denied && a.Total > 0 {
 		out = append(out, "partial: some files or directories could not be read")
@@ -149,7 +151,7 @@ func (a *Answer) content(b *strings.Builder) {
 		if n < 0 {
 			n = len(rest)
 		}
-		b.WriteString(Printable(file) + "\n")
+		b.WriteString(escape.Text(file) + "\n")
 		writeFile(b, rest[:n])
 		rest = rest[n:]
 	}
@@ -192,7 +194,7 @@ func writeFile(b *strings.Builder, matches []Match) {
 		if lines[n].match {
 			mark = ":"
 		}
-		fmt.Fprintf(b, "  %d%s %s\n", n, mark, Printable(lines[n].text))
+		fmt.Fprintf(b, "  %d%s %s\n", n, mark, escape.Text(lines[n].text))
 		last = n
 	}
 }
@@ -202,7 +204,7 @@ func (a *Answer) nothing(b *strings.Builder) {
 	l := a.leftOut
 	switch {
 	case a.named != "":
-		fmt.Fprintf(b, "no match in %s (1 file searched", Printable(a.query.Prefix+a.query.Path))
+		fmt.Fprintf(b, "no match in %s (1 file searched", escape.Text(a.query.Prefix+a.query.Path))
 		if a.binary {
 			b.WriteString("; it is binary")
 		}
@@ -256,7 +258,7 @@ func (l *leftOut) kinds() string {
 	slices.SortFunc(all, func(a, b kind) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.ext, b.ext)) })
 	var out []string
 	for _, k := range all[:min(5, len(all))] {
-		out = append(out, fmt.Sprintf("%s %d", Printable(k.ext), k.n))
+		out = append(out, fmt.Sprintf("%s %d", escape.Text(k.ext), k.n))
 	}
 	if len(out) == 0 {
 		return ""

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/walk"
 )
 
@@ -68,7 +69,7 @@ func Glob(ctx context.Context, q GlobQuery) (*GlobAnswer, error) {
 	defer func() { _ = dir.Close() }()
 	if file != "" {
 		return nil, fmt.Errorf("glob: %s is a file; give its directory %s, or use grep or read for the file itself",
-			Printable(q.Prefix+q.Path), Printable(q.Prefix+path.Dir(q.Path)))
+			escape.Text(q.Prefix+q.Path), escape.Text(q.Prefix+path.Dir(q.Path)))
 	}
 	limited, cancel := context.WithTimeout(ctx, q.Timeout)
 	defer cancel()
@@ -195,11 +196,11 @@ func (g *glob) missed(ctx context.Context, start string, a *GlobAnswer) {
 func (a *GlobAnswer) String() string {
 	var b strings.Builder
 	for _, f := range a.Files {
-		b.WriteString(Printable(f) + "\n")
+		b.WriteString(escape.Text(f) + "\n")
 	}
 	switch {
 	case a.absent != "":
-		fmt.Fprintf(&b, "No files match %s: there is no directory %s to search\n", quote(a.query.Pattern), Printable(a.query.Prefix+path.Join(a.query.Path, a.absent)))
+		fmt.Fprintf(&b, "No files match %s: there is no directory %s to search\n", quote(a.query.Pattern), escape.Text(a.query.Prefix+path.Join(a.query.Path, a.absent)))
 	case a.Total == 0:
 		l := leftOut{Counts: a.counts}
 		fmt.Fprintf(&b, "No files match %s (%s looked at%s)\n", quote(a.query.Pattern), plural(a.Searched, "file"), semicolon(l.why(!a.query.NoIgnore)))

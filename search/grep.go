@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/plainfile"
 )
 
@@ -176,7 +177,7 @@ func (g *grep) named(ctx context.Context, file string, a *Answer) ([]hit, error)
 		return ctx.Err() == nil && !(a.binary && h.count > 0)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("grep: reading %s: %w", Printable(file), err)
+		return nil, fmt.Errorf("grep: reading %s: %w", escape.Text(file), err)
 	}
 	if a.binary {
 		a.Skipped.Binary = 1

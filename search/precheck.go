@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/pathflavor"
 )
 
@@ -118,7 +119,7 @@ func (c pathCheck) say(format, p, other string) string {
 	if p != c.raw {
 		from = fmt.Sprintf(" (from %s)", quote(c.raw))
 	}
-	return fmt.Sprintf(format, Printable(p), from, Printable(other))
+	return fmt.Sprintf(format, escape.Text(p), from, escape.Text(other))
 }
 
 // outside is the one answer for every path outside the roots. It must not
@@ -129,7 +130,7 @@ func outside(tool, p, raw string, roots []string) string {
 		from = fmt.Sprintf(" (from %s)", quote(raw))
 	}
 	return fmt.Sprintf("Search path is outside the project: %s%s. %s was stopped before it ran and did not look there. Give a path inside %s.",
-		Printable(p), from, tool, Printable(strings.Join(roots, " or ")))
+		escape.Text(p), from, tool, escape.Text(strings.Join(roots, " or ")))
 }
 
 // notDirectory returns the first component of p that exists and isn't a

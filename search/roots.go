@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/internal/similar"
 )
@@ -84,7 +85,7 @@ func siblings(roots []string, p string) []string {
 type MissingError struct{ Given, Nearest, Similar string }
 
 func (e *MissingError) Error() string {
-	text := fmt.Sprintf("%s does not exist; the nearest directory that does is %s", Printable(e.Given), Printable(e.Nearest))
+	text := fmt.Sprintf("%s does not exist; the nearest directory that does is %s", escape.Text(e.Given), escape.Text(e.Nearest))
 	if e.Similar != "" {
 		text += ", which has " + e.Similar
 	}
@@ -121,7 +122,7 @@ func neighbours(want string, names []string) []string {
 	})
 	var out []string
 	for _, n := range found[:min(3, len(found))] {
-		out = append(out, Printable(n.name))
+		out = append(out, escape.Text(n.name))
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"unicode/utf8"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/plainfile"
 )
 
@@ -123,5 +124,5 @@ func valid(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}
-	return Printable(s)
+	return escape.Text(s)
 }

@@ -23,13 +23,13 @@ import (
 
 const maxListed = 200 // entries of an archive
 
-// readBinary fills in what can be said of a body that isn't text, and reads it
+// binary fills in what can be said of a body that isn't text, and reads it
 // whole only to save it.
-func (f *Fetcher) readBinary(ctx context.Context, d *document, w *wire, b *body, kind string, r *Request, ended bool) error {
+func (x *reading) binary(ctx context.Context, kind string, ended bool) error {
+	w, d := x.w, x.d
 	d.Kind, d.ContentType = "binary", firstNonEmpty(d.ContentType, kind)
-	d.Binary = &binaryFile{Kind: binaryKind(kind), Limit: int(binaryLimitOf(r))}
-	encoding := w.Header.Get("Content-Encoding")
-	head, _, _ := unpack(encoding, b.raw, ended)
+	d.Binary = &binaryFile{Kind: binaryKind(kind), Limit: int(binaryLimitOf(x.r))}
+	head, _, _ := unpack(x.encoding(), x.raw, ended)
 	if c, _, err := image.DecodeConfig(bytes.NewReader(head)); err == nil {
 		d.Binary.Width, d.Binary.Height = c.Width, c.Height
 	}
@@ -37,16 +37,16 @@ func (f *Fetcher) readBinary(ctx context.Context, d *document, w *wire, b *body,
 		d.Binary.TooLarge = true
 		return nil
 	}
-	if !r.SaveBinary {
+	if !x.r.SaveBinary {
 		return nil
 	}
 	if !ended {
-		if _, err := b.grow(w, saveLimit+1, f.progress(ctx, w)); err != nil {
-			return f.failure(ctx, w.url, "body", err)
+		if _, err := x.grow(w, saveLimit+1, x.f.progress(ctx, w)); err != nil {
+			return x.f.failure(ctx, w.url, "body", err)
 		}
 	}
-	data, _, err := unpack(encoding, b.raw, true)
-	if len(b.raw) > saveLimit || errors.Is(err, errTooLong) || errors.Is(err, errRatio) {
+	data, _, err := unpack(x.encoding(), x.raw, true)
+	if len(x.raw) > saveLimit || errors.Is(err, errTooLong) || errors.Is(err, errRatio) {
 		d.Binary.TooLarge = true
 		return nil
 	}

@@ -1,9 +1,7 @@
 package webfetch
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode"
@@ -38,10 +36,7 @@ func flatten(s string) string {
 	dropped := map[string]int{}
 	for {
 		tt := z.Next()
-		if tt == html.ErrorToken {
-			if errors.Is(z.Err(), io.EOF) {
-				return b.String()
-			}
+		if tt == html.ErrorToken { // of a string, that is its end
 			return b.String()
 		}
 		raw := string(z.Raw())

@@ -304,7 +304,8 @@ func (f *Fetcher) read(ctx context.Context, w *wire, r *Request, conditional boo
 	}
 	d.Vary = strings.Contains(strings.ToLower(w.Header.Get("Vary")), "accept") && !strings.EqualFold(w.Header.Get("Vary"), "accept-encoding")
 	d.Declared = clip(params["charset"], 40)
-	if err := f.readBody(ctx, d, w, r, params["charset"]); err != nil {
+	x := &reading{f: f, r: r, w: w, d: d, label: params["charset"]}
+	if err := x.read(ctx); err != nil {
 		return nil, err
 	}
 	d.Words = countWords(d.Markdown)

@@ -52,15 +52,16 @@ func pdfPages(text, pages string) (string, error) {
 // pdfBudget bounds the reading of one file.
 const pdfBudget = 5 * time.Second
 
-// interpretPDF makes text of a PDF, a section for each page; with save_binary
+// pdf makes text of a PDF, a section for each page; with save_binary
 // the file itself is kept.
-func (f *Fetcher) interpretPDF(ctx context.Context, d *document, w *wire, b *body, r *Request) error {
-	if r.SaveBinary {
-		return f.readBinary(ctx, d, w, b, "application/pdf", r, true)
+func (x *reading) pdf(ctx context.Context) error {
+	if x.r.SaveBinary {
+		return x.binary(ctx, "application/pdf", true)
 	}
+	w, d := x.w, x.d
 	ctx, cancel := context.WithTimeout(ctx, pdfBudget)
 	defer cancel()
-	doc, err := readPDF(ctx, b.data)
+	doc, err := readPDF(ctx, x.data)
 	if errors.Is(err, pdftext.ErrEncrypted) {
 		return &Error{Kind: UnsupportedType, URL: w.url.Href(true), Message: "the PDF is encrypted", Hint: "Re-run with save_binary to keep the file.", err: err}
 	}

@@ -31,45 +31,56 @@ func readHeaders(w *wire) headers {
 	return h
 }
 
-// readBody reads what is needed of the body and fills the document from it.
-func (f *Fetcher) readBody(ctx context.Context, d *document, w *wire, r *Request, label string) error {
-	var b body
-	if t := d.ContentType; w.ContentLength > binaryLimitOf(r) && !isTextType(t) && t != "application/pdf" && !unknownType(t) && t != "application/octet-stream" {
-		return f.readBinary(ctx, d, w, &b, t, r, true)
+// A reading is an answer's body on its way into a document.
+type reading struct {
+	f     *Fetcher
+	r     *Request
+	w     *wire
+	d     *document
+	label string // the charset that the server declares
+	body
+}
+
+func (x *reading) encoding() string { return x.w.Header.Get("Content-Encoding") }
+
+// read reads what is needed of the body and fills the document from it.
+func (x *reading) read(ctx context.Context) error {
+	f, w, d := x.f, x.w, x.d
+	if t := d.ContentType; w.ContentLength > binaryLimitOf(x.r) && !isTextType(t) && t != "application/pdf" && !unknownType(t) && t != "application/octet-stream" {
+		return x.binary(ctx, t, true)
 	}
-	encoding := w.Header.Get("Content-Encoding")
 	progress := f.progress(ctx, w)
-	ended, err := b.grow(w, sniffLen, progress)
-	if err != nil && len(b.raw) == 0 {
+	ended, err := x.grow(w, sniffLen, progress)
+	if err != nil && len(x.raw) == 0 {
 		return f.failure(ctx, w.url, "body", err)
 	}
-	head, _, _ := unpack(encoding, b.raw, ended)
+	head, _, _ := unpack(x.encoding(), x.raw, ended)
 	kind := effectiveType(d.ContentType, head, w.url.Pathname())
 	if d.Status > 299 && !isTextType(kind) {
 		return nil // an error page that isn't text says nothing
 	}
 	if !isTextType(kind) && kind != "application/pdf" {
 		if !unknownType(kind) || !textual(head) {
-			return f.readBinary(ctx, d, w, &b, kind, r, ended)
+			return x.binary(ctx, kind, ended)
 		}
 		kind = "text/plain"
 	}
 	if !ended && err == nil {
-		ended, err = b.grow(w, maxBody, progress)
+		ended, err = x.grow(w, maxBody, progress)
 	}
 	switch {
 	case err != nil && broken(err):
-		b.truncated, b.reason = true, "the connection ended early"
+		x.truncated, x.reason = true, "the connection ended early"
 	case err != nil:
 		return f.failure(ctx, w.url, "body", err)
 	case !ended:
-		b.truncated, b.reason = true, "the page is longer than 10 MiB"
+		x.truncated, x.reason = true, "the page is longer than 10 MiB"
 	}
-	if err := f.decodeBody(d, w, &b, encoding, ended); err != nil {
+	if err := x.decode(ended); err != nil {
 		return err
 	}
-	d.Truncated, d.Reason, d.RawBytes = b.truncated, b.reason, len(b.data)
-	return f.interpret(ctx, d, w, &b, kind, label, r)
+	d.Truncated, d.Reason, d.RawBytes = x.truncated, x.reason, len(x.data)
+	return x.interpret(ctx, kind)
 }
 
 func binaryLimitOf(r *Request) int64 {
@@ -95,33 +106,34 @@ func knownBinary(t string) bool {
 	return strings.HasPrefix(t, "application/vnd.openxmlformats") || strings.HasPrefix(t, "application/vnd.oasis") || strings.HasPrefix(t, "application/font")
 }
 
-func (f *Fetcher) decodeBody(d *document, w *wire, b *body, encoding string, whole bool) error {
-	data, warning, err := unpack(encoding, b.raw, whole)
-	b.data = data
-	d.Warning = joinNotes(d.Warning, warning)
+func (x *reading) decode(whole bool) error {
+	data, warning, err := unpack(x.encoding(), x.raw, whole)
+	x.data = data
+	x.d.Warning = joinNotes(x.d.Warning, warning)
 	switch {
 	case errors.Is(err, errRatio), errors.Is(err, errTooLong):
-		b.truncated, b.reason = true, err.Error()
+		x.truncated, x.reason = true, err.Error()
 	case err != nil:
 		return &Error{
-			Kind: Decode, URL: w.url.Href(true), Status: w.StatusCode, err: err,
-			Message: fmt.Sprintf("the body can't be decoded from %s: %v", encoding, err),
+			Kind: Decode, URL: x.w.url.Href(true), Status: x.w.StatusCode, err: err,
+			Message: fmt.Sprintf("the body can't be decoded from %s: %v", x.encoding(), err),
 		}
 	}
 	return nil
 }
 
 // interpret makes text of a body by its kind.
-func (f *Fetcher) interpret(ctx context.Context, d *document, w *wire, b *body, kind, label string, r *Request) error {
+func (x *reading) interpret(ctx context.Context, kind string) error {
 	if kind == "application/pdf" {
-		return f.interpretPDF(ctx, d, w, b, r)
+		return x.pdf(ctx)
 	}
-	t := decodeText(b.data, label, isHTML(kind))
+	w, d := x.w, x.d
+	t := decodeText(x.data, x.label, isHTML(kind))
 	d.Charset, d.Guessed = t.charset, t.guessed
 	d.Warning = joinNotes(d.Warning, t.warning)
 	if isHTML(kind) || kind == "text/plain" && looksHTML([]byte(t.text[:min(len(t.text), 1024)])) {
-		if err := readHTML(ctx, d, t.text, w.url, !r.WholePage); err != nil {
-			return f.failure(ctx, w.url, "body", err)
+		if err := readHTML(ctx, d, t.text, w.url, !x.r.WholePage); err != nil {
+			return x.f.failure(ctx, w.url, "body", err)
 		}
 		for _, h := range d.Hops {
 			if loginPath(h.To) && !hasSignal(d, "login_wall") {

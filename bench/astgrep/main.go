@@ -2,23 +2,23 @@
 // whet against bare ast-grep on the same tree, pattern by pattern, and fails if
 // the two don't find the same number of matches.
 //
-//	npm pack viem@2.57.20 && tar xzf viem-2.57.20.tgz	# into package/
-//	go run ./bench/astgrep typescript=package go=DIR python=DIR rust=DIR
+//	go run ./bench/astgrep [LANG=DIR ...]
 //
-// Both run in one session of the system and print into a pipe. docs/benchmarks.md
-// says which trees the printed numbers are from.
+// Without trees it takes those that scripts/peers and Go itself bring along:
+// viem's TypeScript and src/internal of Go. Both programs run in one session of
+// the system and print into a pipe.
 package main
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 
@@ -49,29 +49,29 @@ var patterns = map[string][]string{
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	rounds := flag.Int("rounds", 5, "runs of each contender, in turns")
 	flag.Parse()
-	if err := run(ctx, os.Stdout, *rounds, flag.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/astgrep:", err)
-		os.Exit(1)
-	}
+	measure.Main("astgrep", func(ctx context.Context, w io.Writer) error { return run(ctx, w, *rounds, flag.Args()) })
 }
 
 func run(ctx context.Context, w io.Writer, rounds int, trees []string) error {
 	bare := peer.Lookup("ast-grep")
-	if bare == "" || len(trees) == 0 {
-		return fmt.Errorf("give trees as LANG=DIR, and install ast-grep (scripts/peers)")
+	if bare == "" {
+		return errors.New("ast-grep is not installed; run scripts/peers")
 	}
 	temp, err := os.MkdirTemp("", "whet-bench")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	whet := filepath.Join(temp, "whet")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", whet, "./cmd/whet").CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
+	whet, err := measure.BuildWhet(ctx, temp)
+	if err != nil {
+		return err
+	}
+	if len(trees) == 0 {
+		if trees, err = defaultTrees(ctx, temp); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(w, "%s\n\n", measure.Machine())
 	for _, t := range trees {
@@ -86,12 +86,28 @@ func run(ctx context.Context, w io.Writer, rounds int, trees []string) error {
 	return nil
 }
 
+// defaultTrees unpacks viem, and finds Go's sources.
+func defaultTrees(ctx context.Context, temp string) ([]string, error) {
+	if out, err := exec.CommandContext(ctx, "tar", "-xzf", ".peers/packs/viem-2.57.20.tgz", "-C", temp).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("unpacking viem, which scripts/peers brings: %w\n%s", err, out)
+	}
+	goroot, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	return []string{
+		"typescript=" + filepath.Join(temp, "package"),
+		"go=" + filepath.Join(strings.TrimSpace(string(goroot)), "src", "internal"),
+	}, nil
+}
+
 type contenders struct {
 	bare, whet, lang, dir, state string
 }
 
 func tree(ctx context.Context, w io.Writer, rounds int, c *contenders) error {
 	fmt.Fprintf(w, "### %s\n\n| pattern | matches | files parsed | ast-grep | whet | faster | less CPU |\n|---|---:|---:|---:|---:|---:|---:|\n", c.lang)
+	curve := measure.Curve{Title: "A structural search against how many files hold its words: " + c.lang, X: "files parsed", Y: "milliseconds, medians", Names: []string{"ast-grep", "whet"}}
 	for _, p := range patterns[c.lang] {
 		a, err := c.count(ctx, p)
 		if err != nil {
@@ -107,9 +123,10 @@ func tree(ctx context.Context, w io.Writer, rounds int, c *contenders) error {
 		fmt.Fprintf(w, "| `%s` | %d | %d of %d | %v | %v | %.2fx | %.2fx |\n", strings.ReplaceAll(p, "|", `\|`), a.Total, a.Parsed, a.Searched,
 			measure.Round(rows[0].Median), measure.Round(rows[1].Median), 1/rows[1].Ratio,
 			1/rows[1].CPURatio)
+		curve.Add(float64(a.Parsed), rows[0].Median.Seconds()*1000, rows[1].Median.Seconds()*1000)
 	}
 	fmt.Fprintln(w)
-	return nil
+	return curve.Write(w, "astgrep-"+c.lang)
 }
 
 // count compares what the two find.

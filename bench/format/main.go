@@ -14,7 +14,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,14 +26,9 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	rounds := flag.Int("rounds", 41, "edits of each contender, in turns")
 	flag.Parse()
-	if err := run(ctx, os.Stdout, *rounds, flag.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/format:", err)
-		os.Exit(1)
-	}
+	measure.Main("format", func(ctx context.Context, w io.Writer) error { return run(ctx, w, *rounds, flag.Args()) })
 }
 
 // A job is a formatter and a text for it.

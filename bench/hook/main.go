@@ -29,12 +29,9 @@ func run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	empty := filepath.Join(dir, "empty")
-	if err := os.WriteFile(filepath.Join(dir, "empty.go"), []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+	empty, err := measure.BuildEmpty(ctx, dir)
+	if err != nil {
 		return err
-	}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", empty, filepath.Join(dir, "empty.go")).CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	fmt.Fprintf(w, "%s\n\n", measure.Machine())
 	env := append(os.Environ(), "HOME="+dir, "WHET_STATE="+filepath.Join(dir, "state"))

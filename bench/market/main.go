@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 
@@ -18,14 +17,7 @@ import (
 
 const packages = 200
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/market:", err)
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("market", run) }
 
 func run(ctx context.Context, w io.Writer) error {
 	dir, err := os.MkdirTemp("", "whet-bench")
@@ -33,14 +25,13 @@ func run(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	empty, whet := filepath.Join(dir, "empty"), filepath.Join(dir, "whet")
-	if err := write(filepath.Join(dir, "empty.go"), "package main\n\nfunc main() {}\n"); err != nil {
+	whet, err := measure.BuildWhet(ctx, dir)
+	if err != nil {
 		return err
 	}
-	for _, build := range [][]string{{"build", "-o", empty, filepath.Join(dir, "empty.go")}, {"build", "-o", whet, "./cmd/whet"}} {
-		if out, err := exec.CommandContext(ctx, "go", build...).CombinedOutput(); err != nil {
-			return fmt.Errorf("go build: %w\n%s", err, out)
-		}
+	empty, err := measure.BuildEmpty(ctx, dir)
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(w, "%s\n\n", measure.Machine())
 	if err := looks(ctx, w, dir, empty, whet); err != nil {

@@ -88,6 +88,9 @@ func (l *life) live(ctx context.Context) (*summary, error) {
 	l.watch = &watch{l: l, began: began, of: steady}
 	l.greetMCP(served)
 	l.greetRPC(plugin)
+	if l.long >= judged {
+		l.warm(served, plugin)
+	}
 
 	ctx, stop := context.WithTimeout(ctx, l.long)
 	defer stop()
@@ -168,7 +171,10 @@ func (l *life) finish(began time.Time, steady []*conn) *summary {
 		r.memory, r.files, r.threads = status(c.cmd.Process.Pid)
 		_ = c.cmd.Process.Signal(syscall.SIGQUIT) // Go's way to ask for all stacks
 		c.end("SIGQUIT")
-		r.goroutines = c.errs.stacks()
+		r.started = c.errs.stacks()
+		for _, n := range r.started {
+			r.goroutines += n
+		}
 		sum.rest[c.name] = r
 	}
 	l.leftBehind()

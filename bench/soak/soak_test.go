@@ -67,3 +67,35 @@ func TestGrowth(t *testing.T) {
 		}
 	}
 }
+
+// What a broken server would say is noticed.
+func TestAnswersAreChecked(t *testing.T) {
+	const id1 = `"jsonrpc":"2.0","id":1,`
+	tests := []struct{ name, lines, want string }{
+		{"answered", `{` + id1 + `"result":{}}`, ""},
+		{"answered twice", `{` + id1 + `"result":{}}` + "\n" + `{` + id1 + `"result":{}}`, "an answer nobody waits for"},
+		{"another's answer", `{"jsonrpc":"2.0","id":2,"result":{}}`, "an answer nobody waits for"},
+		{"neither result nor error", `{"jsonrpc":"2.0","id":1}`, "an answer without or with both result and error"},
+		{"both", `{` + id1 + `"result":{},"error":{"code":1}}`, "an answer without or with both result and error"},
+		{"a log line", "INFO hello", "output that is not JSON-RPC"},
+		{"a file of another directory", `{` + id1 + `"result":{"text":"... BIRD ..."}}`, "told what lies outside of the project"},
+	}
+	for _, tt := range tests {
+		f := newFaults(io.Discard)
+		c := &conn{in: discard{}, faults: f, canary: []byte("BIRD"), waiting: map[int]chan answer{}, silent: map[int]bool{}, ended: make(chan struct{})}
+		c.ask("ping", nil)
+		c.read(strings.NewReader(tt.lines + "\n"))
+		got := ""
+		for kind := range f.n {
+			got += kind
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+type discard struct{ io.Writer }
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) Close() error                { return nil }

@@ -100,6 +100,7 @@ func (c *counts) total() int {
 type rest struct {
 	memory                               float64
 	files, threads, children, goroutines int
+	started                              map[string]int // goroutines by what started them
 }
 
 // A summary is what there is to say of a run.

@@ -64,7 +64,7 @@ var leavings = []leaving{
 		_ = c.send([]byte(pick(g, "hello", "{", "}", "Content-Length: 5\r\n\r\nhello", "GET / HTTP/1.1\r\n\r\n", "\x00", "{\"id\":}", "\xef\xbb\xbf{}")))
 	}},
 	{"not JSON-RPC", func(g *gen, c *conn) {
-		_ = c.send([]byte(pick(g, "1", "null", "[]", "{}", `""`, `[[]]`, `{"jsonrpc":"1.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0","id":[1],"method":"x"}`, `{"jsonrpc":"2.0","method":1}`,
+		_ = c.send([]byte(pick(g, "1", "null", "[]", "{}", `""`, `[[]]`, `{"jsonrpc":"1.0","id":"v1","method":"ping"}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0","id":[1],"method":"x"}`, `{"jsonrpc":"2.0","method":1}`,
 			`{"jsonrpc":"2.0","id":1e999,"method":"ping"}`, `{"id":"v99999","method":"ping"}`, `[{"jsonrpc":"2.0","id":"v88888","method":"ping"},{"jsonrpc":"2.0","id":"v88889","method":"ping"}]`, `{"jsonrpc":"2.0","id":"v55555","method":"tools/call","params":[1]}`)))
 		time.Sleep(20 * time.Millisecond)
 	}},

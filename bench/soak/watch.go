@@ -120,9 +120,16 @@ func marked(mark, dir string) (pids []int) {
 	return pids
 }
 
-// stacks counts the goroutines in a dump of all stacks.
-func (t *tail) stacks() int {
+// stacks counts the goroutines in a dump of all stacks, by what started them.
+func (t *tail) stacks() map[string]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return bytes.Count(t.last, []byte("\ngoroutine "))
+	by := map[string]int{}
+	for stack := range strings.SplitSeq(string(t.last), "\ngoroutine ") {
+		if _, starter, ok := strings.Cut(stack, "\ncreated by "); ok {
+			name, _, _ := strings.Cut(starter, " in goroutine")
+			by[name]++
+		}
+	}
+	return by
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/astgrep"
-	"github.com/whet-dev/whet/search"
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 func astCommand() *cobra.Command {
@@ -120,10 +120,10 @@ func printAST(c *cobra.Command, a *astgrep.Answer, asJSON bool) error {
 	var err error
 	switch {
 	case asJSON:
-		err = writeJSON(out, a)
+		err = jsonLines(out).Encode(a)
 	case a.Total == 0:
 		fmt.Fprintln(c.ErrOrStderr(), a)
-	case fancy(c.OutOrStdout()):
+	case colour(c.OutOrStdout()):
 		colourAST(out, a)
 	default:
 		plainAST(out, a)
@@ -138,12 +138,6 @@ func printAST(c *cobra.Command, a *astgrep.Answer, asJSON bool) error {
 		fmt.Fprintln(c.ErrOrStderr(), "whet ast:", note)
 	}
 	return nil
-}
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 // plainAST prints for other programs: names and text as they are.
@@ -171,16 +165,16 @@ func colourAST(w io.Writer, a *astgrep.Answer) {
 				fmt.Fprintln(w)
 			}
 			file = m.Path
-			fmt.Fprintf(w, "%s%s%s\n", fileColour, search.Printable(file), plain)
+			fmt.Fprintf(w, "%s%s%s\n", fileColour, escape.Text(file), plain)
 		}
 		for i, l := range m.Before {
-			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.Line-len(m.Before)+i, plain, search.Printable(l))
+			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.Line-len(m.Before)+i, plain, escape.Text(l))
 		}
 		for i, l := range strings.Split(m.Text, "\n") {
-			fmt.Fprintf(w, "%s%d%s:%s%s%s\n", lineColour, m.Line+i, plain, matchColour, search.Printable(strings.TrimSuffix(l, "\r")), plain)
+			fmt.Fprintf(w, "%s%d%s:%s%s%s\n", lineColour, m.Line+i, plain, matchColour, escape.Text(strings.TrimSuffix(l, "\r")), plain)
 		}
 		for i, l := range m.After {
-			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.EndLine+1+i, plain, search.Printable(l))
+			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.EndLine+1+i, plain, escape.Text(l))
 		}
 	}
 }

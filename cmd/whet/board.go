@@ -35,16 +35,14 @@ for how long, at what cost, and what came of it.
 
 Where standard input or output is no terminal, the board is printed once.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			in, inOK := c.InOrStdin().(*os.File)
-			out, outOK := c.OutOrStdout().(*os.File)
-			if !inOK || !outOK || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+			if !isTerminal(c.InOrStdin()) || !isTerminal(c.OutOrStdout()) {
 				tasks, open, err := boardTasks(c.Context(), all)
 				if err != nil {
 					return err
 				}
 				return printBoard(c.OutOrStdout(), tasks, open, -1, 0)
 			}
-			b := &board{in: in, out: out, all: all, bell: bell}
+			b := &board{in: c.InOrStdin().(*os.File), out: c.OutOrStdout().(*os.File), all: all, bell: bell}
 			return b.watch(c.Context())
 		},
 	}

@@ -94,9 +94,7 @@ func arguments(c *cobra.Command, arg string) (json.RawMessage, error) {
 func answer(w io.Writer, r *whet.Result, asJSON bool) error {
 	var err error
 	if asJSON {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		err = e.Encode(r)
+		err = jsonLines(w).Encode(r)
 	} else {
 		_, err = fmt.Fprintln(w, strings.TrimSuffix(r.Text, "\n"))
 	}
@@ -147,8 +145,5 @@ func listJSON(w io.Writer, tools []whet.Tool) error {
 	for _, t := range tools {
 		rows = append(rows, row{t.Name, t.Title(), t.Doc, t.ReadOnly, t.Input()})
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(rows)
+	return printJSON(w, rows)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -84,10 +83,7 @@ func (d *doctor) report(c *cobra.Command, asJSON bool) error {
 		problem = problem || f.Status == isProblem
 	}
 	if asJSON {
-		e := json.NewEncoder(out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		if err := e.Encode(d.findings); err != nil {
+		if err := printJSON(out, d.findings); err != nil {
 			return err
 		}
 	} else {

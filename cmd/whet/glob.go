@@ -2,11 +2,11 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/search"
 )
 
@@ -56,12 +56,10 @@ standard error, 2 for a wrong command line.`,
 
 func printGlob(c *cobra.Command, a *search.GlobAnswer, asJSON, null bool) error {
 	out := bufio.NewWriterSize(c.OutOrStdout(), 64<<10)
-	person := fancy(c.OutOrStdout())
+	person := colour(c.OutOrStdout())
 	switch {
 	case asJSON:
-		e := json.NewEncoder(out)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(a); err != nil {
+		if err := jsonLines(out).Encode(a); err != nil {
 			return err
 		}
 	case a.Total == 0:
@@ -73,7 +71,7 @@ func printGlob(c *cobra.Command, a *search.GlobAnswer, asJSON, null bool) error 
 		case null:
 			fmt.Fprintf(out, "%s\x00", f)
 		case person:
-			fmt.Fprintln(out, search.Printable(f))
+			fmt.Fprintln(out, escape.Text(f))
 		default:
 			fmt.Fprintln(out, f)
 		}
@@ -81,13 +79,5 @@ func printGlob(c *cobra.Command, a *search.GlobAnswer, asJSON, null bool) error 
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	if !asJSON && a.Total > 0 {
-		for _, note := range a.Notes() {
-			fmt.Fprintln(c.ErrOrStderr(), "whet glob:", note)
-		}
-	}
-	if a.Total == 0 {
-		return exit(exitFailed)
-	}
-	return nil
+	return searched(c, a.Total, a.Notes(), asJSON)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/search"
 )
 
@@ -126,12 +126,10 @@ func printGrep(c *cobra.Command, a *search.Answer, q search.Query, asJSON bool) 
 	var err error
 	switch {
 	case asJSON:
-		e := json.NewEncoder(out)
-		e.SetEscapeHTML(false)
-		err = e.Encode(a)
+		err = jsonLines(out).Encode(a)
 	case a.Total == 0:
 		fmt.Fprintln(c.ErrOrStderr(), a)
-	case !fancy(c.OutOrStdout()):
+	case !colour(c.OutOrStdout()):
 		plainGrep(out, a, q)
 	default:
 		colourGrep(out, a)
@@ -139,13 +137,19 @@ func printGrep(c *cobra.Command, a *search.Answer, q search.Query, asJSON bool) 
 	if err = errors.Join(err, out.Flush()); err != nil {
 		return err
 	}
-	if !asJSON && a.Total > 0 {
-		for _, note := range a.Notes() {
-			fmt.Fprintln(c.ErrOrStderr(), "whet grep:", note)
-		}
-	}
-	if a.Total == 0 {
+	return searched(c, a.Total, a.Notes(), asJSON)
+}
+
+// searched ends a search: its notes are for people, and its exit status says
+// whether anything was found.
+func searched(c *cobra.Command, total int, notes []string, asJSON bool) error {
+	if total == 0 {
 		return exit(exitFailed)
+	}
+	if !asJSON {
+		for _, note := range notes {
+			fmt.Fprintf(c.ErrOrStderr(), "whet %s: %s\n", c.Name(), note)
+		}
 	}
 	return nil
 }
@@ -186,7 +190,7 @@ const (
 // terminal obeys it.
 func colourGrep(w io.Writer, a *search.Answer) {
 	for _, f := range a.Found {
-		fmt.Fprintf(w, "%s%s%s %d\n", fileColour, search.Printable(f.Path), plain, f.Count)
+		fmt.Fprintf(w, "%s%s%s %d\n", fileColour, escape.Text(f.Path), plain, f.Count)
 	}
 	file := ""
 	for _, m := range a.Matches {
@@ -194,18 +198,18 @@ func colourGrep(w io.Writer, a *search.Answer) {
 			if file != "" {
 				fmt.Fprintln(w)
 			}
-			fmt.Fprintf(w, "%s%s%s\n", fileColour, search.Printable(m.Path), plain)
+			fmt.Fprintf(w, "%s%s%s\n", fileColour, escape.Text(m.Path), plain)
 			file = m.Path
 		}
 		for i, l := range m.Before {
-			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.Line-len(m.Before)+i, plain, search.Printable(l))
+			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.Line-len(m.Before)+i, plain, escape.Text(l))
 		}
 		text := strings.Split(m.Text, "\n")
 		for i, l := range text {
 			fmt.Fprintf(w, "%s%d%s:%s\n", lineColour, m.Line+i, plain, highlight(a, l))
 		}
 		for i, l := range m.After {
-			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.Line+len(text)+i, plain, search.Printable(l))
+			fmt.Fprintf(w, "%s%d%s-%s\n", lineColour, m.Line+len(text)+i, plain, escape.Text(l))
 		}
 	}
 }
@@ -214,18 +218,8 @@ func highlight(a *search.Answer, text string) string {
 	var b strings.Builder
 	at := 0
 	for _, s := range a.Spans(text) {
-		b.WriteString(search.Printable(text[at:s[0]]) + matchColour + search.Printable(text[s[0]:s[1]]) + plain)
+		b.WriteString(escape.Text(text[at:s[0]]) + matchColour + escape.Text(text[s[0]:s[1]]) + plain)
 		at = s[1]
 	}
-	return b.String() + search.Printable(text[at:])
-}
-
-// fancy tells whether w is a terminal of a person who wants colours.
-func fancy(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return b.String() + escape.Text(text[at:])
 }

@@ -18,8 +18,8 @@ import (
 // version is set by the release build.
 var version = "0.1.0-dev"
 
-// Exit codes of every command but hook, which never exits with 2: hosts read
-// that as "block this call".
+// Exit codes of every command but hook, whose 2 hosts read as "block this
+// call": it is left to package hookfirst.
 const (
 	exitDone   = 0
 	exitFailed = 1

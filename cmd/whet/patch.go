@@ -83,9 +83,7 @@ func patchRun(name, short string, dry bool) *cobra.Command {
 			}
 			w := c.OutOrStdout()
 			if asJSON {
-				e := json.NewEncoder(w)
-				e.SetEscapeHTML(false)
-				err = e.Encode(r)
+				err = jsonLines(w).Encode(r)
 			} else if r.OK {
 				_, err = fmt.Fprint(w, diffText(w, r.Diff()), r, "\n")
 			} else {
@@ -212,8 +210,8 @@ func patchRecover() *cobra.Command {
 	return c
 }
 
-// diffText is a diff as it is, or for a terminal: in colour unless NO_COLOR is
-// set, and without control characters, which a file may have put there to
+// diffText is a diff as it is, or for a terminal: in colour if that is
+// wanted, and without control characters, which a file may have put there to
 // deceive.
 func diffText(w io.Writer, diff string) string {
 	if !isTerminal(w) {
@@ -227,22 +225,22 @@ func diffText(w io.Writer, diff string) string {
 			}
 			return r
 		}, line)
-		colour := ""
+		code := ""
 		switch {
 		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):
-			colour = "1"
+			code = "1"
 		case strings.HasPrefix(line, "@@"):
-			colour = "36"
+			code = "36"
 		case strings.HasPrefix(line, "+"):
-			colour = "32"
+			code = "32"
 		case strings.HasPrefix(line, "-"):
-			colour = "31"
+			code = "31"
 		}
-		if colour == "" || os.Getenv("NO_COLOR") != "" {
+		if code == "" || !colour(w) {
 			b.WriteString(line)
 			continue
 		}
-		fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m\n", colour, strings.TrimSuffix(line, "\n"))
+		fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m\n", code, strings.TrimSuffix(line, "\n"))
 	}
 	return b.String()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/whet-dev/whet/agent"
 	"github.com/whet-dev/whet/kit"
@@ -158,8 +156,7 @@ func display(c *cobra.Command, asJSON bool) (func(agent.Event), func(*agent.Outc
 	stdout, stderr := c.OutOrStdout(), c.ErrOrStderr()
 	silent := func(*agent.Outcome) {}
 	if asJSON {
-		e := json.NewEncoder(stdout)
-		e.SetEscapeHTML(false)
+		e := jsonLines(stdout)
 		return func(ev agent.Event) { _ = e.Encode(ev) }, silent
 	}
 	if isTerminal(stdout) {
@@ -197,13 +194,4 @@ func promptText(c *cobra.Command, args []string) (string, error) {
 		return "", usageError{errors.New("nothing to do: say what in the prompt\nTry: whet run --help")}
 	}
 	return prompt, nil
-}
-
-func isTerminal(x any) bool {
-	f, ok := x.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-func colour(x any) bool {
-	return isTerminal(x) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

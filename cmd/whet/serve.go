@@ -263,8 +263,7 @@ func specialist(name, dir string) (agent.Role, error) {
 	}
 	var names []string
 	custom, problems := customAgents(dir)
-	set, _ := packagesOf(context.Background(), taskConfig(dir), dir, project.Worktree(dir)) // told where a session begins
-	guests, more := set.Roles()
+	guests, more := packageAgents(dir)
 	custom, problems = append(custom, guests...), append(problems, more...)
 	for _, r := range slices.Concat(agent.Roles()[1:], custom) { // the first hands tasks out
 		if r.Name == name {
@@ -281,6 +280,13 @@ func specialist(name, dir string) (agent.Role, error) {
 		}
 	}
 	return agent.Role{}, err
+}
+
+// packageAgents reads the agents that packages bring. What is wrong with the
+// packages themselves is told where a session begins.
+func packageAgents(dir string) ([]agent.Role, []string) {
+	set, _ := packagesOf(context.Background(), taskConfig(dir), dir, project.Worktree(dir))
+	return set.Roles()
 }
 
 // customAgents reads the agents that the person and the project have in files.
@@ -321,6 +327,9 @@ func brief(t task.Task) string {
 	role, err := specialist(t.Agent, t.Home())
 	if err != nil {
 		return ""
+	}
+	if guests, _ := packageAgents(t.Home()); t.Via != "" && slices.ContainsFunc(guests, func(r agent.Role) bool { return r.Name == t.Agent }) {
+		return "" // the host has it, and holds it to its tools
 	}
 	return role.Prompt
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -161,8 +160,7 @@ func taskLog() *cobra.Command {
 	asJSON := c.Flags().Bool("json", false, "print lines of JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		q := task.Request{ID: args[0]}
-		e := json.NewEncoder(c.OutOrStdout())
-		e.SetEscapeHTML(false)
+		e := jsonLines(c.OutOrStdout())
 		for {
 			reply, err := askRunner(c.Context(), "/log", q)
 			if err != nil {

@@ -2,12 +2,14 @@ package measure
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -32,6 +34,7 @@ func (c *Curve) Write(w io.Writer, name string) error {
 	fmt.Fprintf(&out, "# title: %s\n# y: %s\n", c.Title, c.Y)
 	t := csv.NewWriter(&out)
 	_ = t.Write(append([]string{c.X}, c.Names...)) // to memory
+	slices.SortStableFunc(c.rows, func(a, b []float64) int { return cmp.Compare(a[0], b[0]) })
 	for _, row := range c.rows {
 		cells := make([]string, len(row))
 		for i, v := range row {

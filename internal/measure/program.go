@@ -20,12 +20,25 @@ func Main(name string, run func(ctx context.Context, w io.Writer) error) {
 	}
 }
 
+// BuildEmpty builds the program that does nothing in dir, and returns its path.
+func BuildEmpty(ctx context.Context, dir string) (string, error) {
+	source, empty := filepath.Join(dir, "empty.go"), filepath.Join(dir, "empty")
+	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+		return "", err
+	}
+	return empty, build(ctx, "-o", empty, source)
+}
+
 // BuildWhet builds whet in dir, and returns its path. The working directory must
 // be the repository's root.
 func BuildWhet(ctx context.Context, dir string) (string, error) {
 	whet := filepath.Join(dir, "whet")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", whet, "./cmd/whet").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building whet: %w\n%s", err, out)
+	return whet, build(ctx, "-o", whet, "./cmd/whet")
+}
+
+func build(ctx context.Context, args ...string) error {
+	if out, err := exec.CommandContext(ctx, "go", append([]string{"build"}, args...)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	return whet, nil
+	return nil
 }

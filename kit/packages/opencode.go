@@ -43,7 +43,7 @@ func (s Set) OpenCode(h Host) (map[string]any, error) {
 		}
 	}
 	for _, x := range s.Servers() {
-		servers[x.ID] = map[string]any{"type": "local", "command": append([]string{h.Exe}, Serving(x.Name)...)}
+		servers[x.ID] = map[string]any{"type": "local", "command": append([]string{h.Exe}, serving(x.Name)...)}
 	}
 	out := map[string]any{}
 	for section, members := range map[string]map[string]any{"agent": agents, "command": commands, "mcp": servers} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/market"
 	"github.com/whet-dev/whet/market/plugin"
 )
@@ -59,6 +60,9 @@ func roleOf(p market.Package, a plugin.Agent) (agent.Role, error) {
 	return r, err
 }
 
+// maxFile bounds a file of a package that is read as a text, in bytes.
+const maxFile = 1 << 20
+
 // read reads a file of a package, which never leads out of it.
 func read(p market.Package, file string) ([]byte, error) {
 	root, err := os.OpenRoot(p.Root)
@@ -66,7 +70,7 @@ func read(p market.Package, file string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return root.ReadFile(file)
+	return plainfile.ReadIn(root, file, maxFile)
 }
 
 // Equip adds to a kit and a role what goes with the packages' texts: the tool

@@ -17,14 +17,14 @@ import (
 	"github.com/whet-dev/whet/market/plugin"
 )
 
-// Serving are the arguments by which whet serves a package's MCP server, named
+// serving are the arguments by which whet serves a package's MCP server, named
 // PACKAGE/SERVER. Hosts
 // start it by them rather than by itself: the package's directory changes with
 // each version, its trust may be taken back, and no key of a person's has to
 // stand in a configuration.
-func Serving(name string) []string { return []string{"mcp", "--server", name} }
+func serving(name string) []string { return []string{"mcp", "--server", name} }
 
-// A Served is a server that whet serves: by which id, and how [Serving] names it.
+// A Served is a server that whet serves: by which id, and how serving names it.
 type Served struct{ ID, Name string }
 
 // Servers lists the servers that may run.
@@ -39,7 +39,7 @@ func (s Set) Servers() (all []Served) {
 	return all
 }
 
-// Server finds what [Serving] names, of a package in force.
+// Server finds what serving names, of a package in force.
 func (s Set) Server(name string) (market.Package, plugin.Server, error) {
 	for _, p := range s {
 		rest, ok := strings.CutPrefix(name, p.ID+"/")

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/whet-dev/whet"
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/market"
 	"github.com/whet-dev/whet/market/plugin"
 )
@@ -109,17 +110,13 @@ func skillFile(p market.Package, k plugin.Skill, file string) (string, error) {
 	}
 	defer root.Close()
 	name := filepath.FromSlash(file)
-	info, err := root.Stat(name)
+	b, err := plainfile.ReadIn(root, name, maxSkillFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return trouble(errors.New("there is no such file"))
-	case err != nil:
-		return trouble(err)
-	case !info.Mode().IsRegular() || info.Size() > maxSkillFile:
+	case errors.Is(err, plainfile.ErrSpecial), errors.Is(err, plainfile.ErrLarge):
 		return trouble(fmt.Errorf("it is not a file of at most %d KiB", maxSkillFile>>10))
-	}
-	b, err := root.ReadFile(name)
-	if err != nil {
+	case err != nil:
 		return trouble(err)
 	}
 	if !utf8.Valid(b) {

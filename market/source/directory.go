@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 // directory reads a directory by an open root: a link that is swapped in while
@@ -59,7 +61,7 @@ func (c *collector) found(root *os.Root, name string, d fs.DirEntry) error {
 	default:
 		return refuse("not-regular", name, "it is a %s; a package has only files, directories and links", kind(d.Type()))
 	}
-	f, err := root.Open(name)
+	f, err := plainfile.OpenIn(root, name)
 	if err != nil {
 		return unreadable(name, err)
 	}

@@ -138,9 +138,9 @@ func (c *Client) ask(ctx context.Context, path string, body []byte) (*task.Reply
 	return reply, json.Unmarshal(b, reply)
 }
 
-// OpenLog opens the log of a runner that is started on demand. One that has
+// openLog opens the log of a runner that is started on demand. One that has
 // grown large begins anew.
-func OpenLog(dir string) (*os.File, error) {
+func openLog(dir string) (*os.File, error) {
 	const most = 1 << 20
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ func Spawn(dir string) error {
 	if err != nil {
 		return err
 	}
-	log, err := OpenLog(dir)
+	log, err := openLog(dir)
 	if err != nil {
 		return err
 	}

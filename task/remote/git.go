@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/whet-dev/whet/internal/proc"
+	"github.com/whet-dev/whet/internal/git"
 	"github.com/whet-dev/whet/task"
 )
 
@@ -24,107 +23,27 @@ const (
 )
 
 // A repo is a git repository that commands are run in.
-type repo struct {
-	dir string
-	env []string
-}
+type repo struct{ git.Dir }
 
-// own is the environment of git in a person's repository, with their settings.
+// own is git in a person's repository, with their settings. What it hasn't got
+// of a repository is not fetched.
 func own(dir string) repo {
-	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"}, name)
-	})
-	return repo{dir, append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C",
-		"GIT_AUTHOR_NAME=whet", "GIT_AUTHOR_EMAIL=whet@localhost", "GIT_COMMITTER_NAME=whet", "GIT_COMMITTER_EMAIL=whet@localhost")}
+	return repo{git.Dir{Path: dir, Env: []string{"GIT_NO_LAZY_FETCH=1"}}}
 }
 
-// strange is the environment of git in a repository that came from elsewhere:
-// nobody's settings hold in it.
+// strange is git in a repository that came from elsewhere: nobody's settings
+// hold in it.
 func strange(dir string) repo {
-	r := own(dir)
-	r.env = append(r.env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
-	return r
+	return own(dir).with("GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
 }
 
-func (r repo) with(env ...string) repo { return repo{r.dir, append(slices.Clone(r.env), env...)} }
+func (r repo) with(env ...string) repo { return repo{r.With(env...)} }
 
-// git runs a command and returns what it printed, or an error that has it.
+// git runs a command, which may take ten minutes.
 func (r repo) git(ctx context.Context, args ...string) (string, error) {
-	var out strings.Builder
-	res, err := proc.Run(ctx, proc.Command{
-		Path: "git", Args: append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "gc.auto=0"}, args...),
-		Dir: r.dir, Env: r.env, Timeout: 10 * time.Minute, Stdout: &out,
-	})
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("git %s: %w", args[0], err)
-	case res.Code != 0:
-		lines := strings.Split(strings.TrimSpace(string(res.Output)), "\n")
-		return "", fmt.Errorf("git %s: %.300s", args[0], lines[len(lines)-1])
-	}
-	return strings.TrimSpace(out.String()), nil
-}
-
-// resolve returns the commit that a name stands for, "" if none.
-func (r repo) resolve(ctx context.Context, name string) string {
-	c, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
-	if err != nil {
-		return ""
-	}
-	return c
-}
-
-// snapshot makes a commit of all the files there are, but what is ignored. The
-// person's own index stays as it is.
-func (r repo) snapshot(ctx context.Context, parent string) (string, error) {
-	index, err := os.CreateTemp("", "whet-index-*")
-	if err != nil {
-		return "", err
-	}
-	index.Close()
-	defer os.Remove(index.Name())
-	defer os.Remove(index.Name() + ".lock")
-	if err := r.copyIndex(ctx, index.Name()); err != nil {
-		return "", err
-	}
-	r = r.with("GIT_INDEX_FILE=" + index.Name())
-	if _, err := r.git(ctx, "add", "--all"); err != nil {
-		return "", err
-	}
-	return r.commit(ctx, parent)
-}
-
-// copyIndex saves git from reading every file again.
-func (r repo) copyIndex(ctx context.Context, to string) error {
-	from, err := r.git(ctx, "rev-parse", "--git-path", "index")
-	if err != nil {
-		return err
-	}
-	if !filepath.IsAbs(from) {
-		from = filepath.Join(r.dir, from)
-	}
-	b, err := os.ReadFile(from)
-	if errors.Is(err, os.ErrNotExist) { // nothing was ever added
-		return os.Remove(to)
-	}
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, b, 0o600)
-}
-
-// commit makes a commit of the index.
-func (r repo) commit(ctx context.Context, parent string) (string, error) {
-	tree, err := r.git(ctx, "write-tree")
-	if err != nil {
-		return "", err
-	}
-	args := []string{"commit-tree", "-m", "State of a whet task", tree}
-	if parent != "" {
-		args = append(args, "-p", parent)
-	}
-	return r.git(ctx, args...)
+	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Minute, errors.New("it took longer than ten minutes"))
+	defer cancel()
+	return r.Run(ctx, args...)
 }
 
 // bundle writes what ref has beyond the commit without into a file that the
@@ -154,7 +73,7 @@ func (r repo) fetch(ctx context.Context, file, want, ref string) error {
 	for line := range strings.Lines(heads) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), want+" "); ok {
 			_, err := r.git(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", file, "+"+name+":"+ref)
-			if err == nil && r.resolve(ctx, ref) != want {
+			if err == nil && r.Resolve(ctx, ref) != want {
 				err = fmt.Errorf("%s is not what was said", want)
 			}
 			return err
@@ -210,7 +129,7 @@ func (k *checkout) files() string { return filepath.Join(k.dir, "project") }
 // fetches bundles.
 func (k *checkout) open(ctx context.Context, at string, get func(name string) (file string, err error)) error {
 	k.snaps, k.at = strange(filepath.Join(k.dir, "states.git")), at
-	if err := os.MkdirAll(k.snaps.dir, 0o700); err != nil {
+	if err := os.MkdirAll(k.snaps.Path, 0o700); err != nil {
 		return err
 	}
 	if _, err := k.snaps.git(ctx, "init", "--quiet", "--bare"); err != nil {
@@ -219,7 +138,7 @@ func (k *checkout) open(ctx context.Context, at string, get func(name string) (f
 	for _, part := range []struct{ object, commit string }{
 		{historyObject(k.base.Head), k.base.Head}, {baseObject, k.base.Commit}, {at, at},
 	} {
-		if part.commit == "" || k.snaps.resolve(ctx, part.commit) != "" {
+		if part.commit == "" || k.snaps.Resolve(ctx, part.commit) != "" {
 			continue
 		}
 		file, err := get(part.object)
@@ -231,7 +150,7 @@ func (k *checkout) open(ctx context.Context, at string, get func(name string) (f
 			return err
 		}
 	}
-	if _, err := strange(k.dir).git(ctx, "clone", "--quiet", "--no-checkout", "--", k.snaps.dir, k.files()); err != nil {
+	if _, err := strange(k.dir).git(ctx, "clone", "--quiet", "--no-checkout", "--", k.snaps.Path, k.files()); err != nil {
 		return err
 	}
 	files := strange(k.files())
@@ -252,8 +171,8 @@ func (k *checkout) open(ctx context.Context, at string, get func(name string) (f
 // keep makes a bundle of the files as they are now. It returns "" if nothing
 // has changed since the last one.
 func (k *checkout) keep(ctx context.Context) (commit, file string, err error) {
-	g := k.snaps.with("GIT_DIR="+k.snaps.dir, "GIT_WORK_TREE="+k.files())
-	g.dir = k.files()
+	g := k.snaps.with("GIT_DIR="+k.snaps.Path, "GIT_WORK_TREE="+k.files())
+	g.Path = k.files()
 	if _, err := g.git(ctx, "add", "--all"); err != nil {
 		return "", "", err
 	}
@@ -264,7 +183,7 @@ func (k *checkout) keep(ctx context.Context) (commit, file string, err error) {
 	if was, err := g.git(ctx, "rev-parse", k.at+"^{tree}"); err != nil || was == tree {
 		return "", "", err
 	}
-	if commit, err = g.commit(ctx, k.base.Commit); err != nil {
+	if commit, err = g.Record(ctx, tree, k.base.Commit); err != nil {
 		return "", "", err
 	}
 	if _, err := g.git(ctx, "update-ref", "refs/heads/state", commit); err != nil {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/whet-dev/whet/internal/git"
 	"github.com/whet-dev/whet/task"
 )
 
@@ -46,14 +46,17 @@ func (c *conn) sendProject(ctx context.Context, t *task.Task) (b base, err error
 	r.sweep(ctx)
 	b.Sub = sub
 	if shallow, err := r.git(ctx, "rev-parse", "--is-shallow-repository"); err == nil && shallow == "false" {
-		b.Head = r.resolve(ctx, "HEAD")
+		b.Head = r.Resolve(ctx, "HEAD")
 	}
 	if err := c.sendHistory(ctx, s, r, t, b.Head); err != nil {
 		return b, err
 	}
-	if b.Commit, err = r.snapshot(ctx, b.Head); err != nil {
+	now, err := r.Snapshot(ctx, b.Head)
+	if err != nil {
 		return b, &task.Refusal{Reason: "the project could not be packed: " + err.Error()}
 	}
+	now.Drop()
+	b.Commit = now.Commit
 	ref := baseRefs + t.ID
 	if _, err := r.git(ctx, "update-ref", ref, b.Commit); err != nil {
 		return b, err
@@ -132,7 +135,7 @@ func (c *conn) bring(ctx context.Context, t *task.Task, at string) (changed []st
 		return nil, "", err
 	}
 	ref := resultRefs + t.ID
-	if r.resolve(ctx, ref) != at {
+	if r.Resolve(ctx, ref) != at {
 		s, err := c.stores(ctx)
 		if err != nil {
 			return nil, "", err
@@ -145,7 +148,7 @@ func (c *conn) bring(ctx context.Context, t *task.Task, at string) (changed []st
 		if err := r.with("GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=fetch.fsckObjects", "GIT_CONFIG_VALUE_0=true").fetch(ctx, file, at, ref); err != nil {
 			return nil, "", err
 		}
-		if base := r.resolve(ctx, baseRefs+t.ID); base != "" && r.resolve(ctx, ref+"^") != base {
+		if base := r.Resolve(ctx, baseRefs+t.ID); base != "" && r.Resolve(ctx, ref+"^") != base {
 			_, err := r.git(ctx, "update-ref", "-d", ref)
 			return nil, "", errors.Join(fmt.Errorf("%s isn't made on top of what was sent", at), err)
 		}
@@ -158,15 +161,6 @@ func (c *conn) bring(ctx context.Context, t *task.Task, at string) (changed []st
 	if err != nil {
 		return nil, "", err
 	}
-	return splitNames(names), fmt.Sprintf("(Another machine did this; its changes are not in your files yet. They are the commit %s, on top of your files as they were at the launch. "+
+	return git.Fields(names), fmt.Sprintf("(Another machine did this; its changes are not in your files yet. They are the commit %s, on top of your files as they were at the launch. "+
 		"Look at them: git diff %s^ %s. Take them over: git diff %s^ %s | git apply --3way)", at[:12], ref, ref, ref, ref), nil
-}
-
-func splitNames(s string) (names []string) {
-	for name := range strings.SplitSeq(s, "\x00") {
-		if name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
 }

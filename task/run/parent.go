@@ -1,15 +1,10 @@
 package run
 
 import (
-	"encoding/json"
-	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/store"
 )
@@ -63,33 +58,6 @@ func (r *Runner) noticesOf(p *parent) (out []task.Notice, open int) {
 		}
 	}
 	return out, open
-}
-
-// Notices returns the caller's notices that wait. With q.Wait it waits until
-// there is one, or no task is open.
-func (r *Runner) Notices(q task.Request, gone <-chan struct{}) (*task.Reply, error) {
-	limit := time.NewTimer(q.Wait)
-	defer limit.Stop()
-	for {
-		r.mu.Lock()
-		p := r.parent(q.Parent)
-		notices, open := r.noticesOf(p)
-		change := r.change
-		reply := &task.Reply{Notices: notices, Open: open, Text: task.Board(p.pictures(), time.Now(), r.Options.Budget)}
-		r.mu.Unlock()
-		if len(notices) > 0 || open == 0 || q.Wait == 0 {
-			return reply, nil
-		}
-		select {
-		case <-change:
-		case <-limit.C:
-			return reply, nil
-		case <-gone:
-			return reply, nil
-		case <-r.ctx.Done():
-			return nil, task.Errorf(task.Internal, "the runner is ending")
-		}
-	}
 }
 
 // Acknowledge takes in that the caller has consumed notices, by their ids.
@@ -153,57 +121,6 @@ func (r *Runner) UserWrote(q task.Request) (*task.Reply, error) {
 	return &task.Reply{}, nil
 }
 
-// Await waits until one of the named tasks has ended, or any of the caller's if
-// none is named, at most for q.Wait. It returns what has ended.
-func (r *Runner) Await(q task.Request, gone <-chan struct{}) (*task.Reply, error) {
-	limit := time.NewTimer(q.Wait)
-	defer limit.Stop()
-	for {
-		r.mu.Lock()
-		reply, err := r.closedOf(q)
-		change := r.change
-		r.mu.Unlock()
-		if err != nil || len(reply.Tasks) > 0 || reply.Open == 0 {
-			return reply, err
-		}
-		select {
-		case <-change:
-		case <-limit.C:
-			return reply, nil
-		case <-gone:
-			return reply, nil
-		case <-r.ctx.Done():
-			return reply, nil
-		}
-	}
-}
-
-// closedOf lists the tasks of a request that have ended and are not
-// acknowledged, and counts the open ones. r.mu is held.
-func (r *Runner) closedOf(q task.Request) (*task.Reply, error) {
-	which := r.parent(q.Parent).tasks
-	if len(q.IDs) > 0 {
-		which = nil
-		for _, id := range q.IDs {
-			e, err := r.find(q.Caller, id)
-			if err != nil {
-				return nil, err
-			}
-			which = append(which, e)
-		}
-	}
-	reply := &task.Reply{}
-	for _, e := range which {
-		switch {
-		case !e.Phase.Closed():
-			reply.Open++
-		case !e.Acked:
-			reply.Tasks = append(reply.Tasks, e.Task)
-		}
-	}
-	return reply, nil
-}
-
 // List returns tasks: the caller's, or with All everyone's.
 func (r *Runner) List(q task.Request) (*task.Reply, error) {
 	r.mu.Lock()
@@ -219,71 +136,6 @@ func (r *Runner) List(q task.Request) (*task.Reply, error) {
 	}
 	slices.SortFunc(reply.Tasks, task.Older)
 	return reply, nil
-}
-
-// Watch is [Runner.List] at the next change after the one numbered q.Seq, or
-// after q.Wait.
-func (r *Runner) Watch(q task.Request, gone <-chan struct{}) (*task.Reply, error) {
-	limit := time.NewTimer(q.Wait)
-	defer limit.Stop()
-	r.mu.Lock()
-	seq, change := r.changes, r.change
-	r.mu.Unlock()
-	if seq == q.Seq {
-		select {
-		case <-change:
-		case <-limit.C:
-		case <-gone:
-		case <-r.ctx.Done():
-		}
-	}
-	r.mu.Lock()
-	seq = r.changes
-	r.mu.Unlock()
-	reply, err := r.List(q) // may hold more than seq says: then the next one comes at once
-	if err == nil {
-		reply.Seq = seq
-	}
-	return reply, err
-}
-
-// Lines returns those of a task's log after the one numbered q.Seq. With
-// q.Wait it waits for one while the task is open.
-func (r *Runner) Lines(q task.Request, gone <-chan struct{}) (*task.Reply, error) {
-	const most = 500
-	limit := time.NewTimer(q.Wait)
-	defer limit.Stop()
-	for {
-		r.mu.Lock()
-		e, err := r.find(q.Caller, q.ID)
-		if err != nil {
-			r.mu.Unlock()
-			return nil, err
-		}
-		t, change := e.Task, r.change
-		r.mu.Unlock()
-		lines, err := r.store.Log(t.ID, q.Seq, most)
-		if err != nil {
-			return nil, err
-		}
-		reply := &task.Reply{Task: t}
-		for _, l := range lines {
-			reply.Log = append(reply.Log, task.Entry{Seq: l.Seq, At: l.At, Gen: l.Gen, Kind: l.Kind, Body: l.Body})
-		}
-		if len(lines) > 0 || q.Wait == 0 || t.Phase.Closed() {
-			return reply, nil
-		}
-		select {
-		case <-change:
-		case <-time.After(time.Second): // lines that change no state
-		case <-limit.C:
-			return reply, nil
-		case <-gone:
-			return reply, nil
-		case <-r.ctx.Done():
-			return reply, nil
-		}
-	}
 }
 
 // Adopt makes a task the caller's, under a new alias of the caller's own.
@@ -357,114 +209,4 @@ func (r *Runner) heard(key string) *parent {
 		}
 	}
 	return all
-}
-
-// flush writes the mail files that are stale, and takes in what hooks left.
-func (r *Runner) flush() {
-	type letter struct {
-		key  string
-		mail task.Mail
-		gone bool
-	}
-	r.takeSlips() // first: one may say whom the mail is for
-	var letters []letter
-	now := time.Now()
-	r.mu.Lock()
-	for key, p := range r.parents {
-		if !p.dirty {
-			continue
-		}
-		p.dirty = false
-		p = r.heard(key)
-		l := letter{key: key, gone: len(p.tasks) == 0 && p.wait == nil}
-		l.mail.Notices, l.mail.Open = r.noticesOf(p)
-		if r.links[key] != "" {
-			l.mail.Notices = nil // the session that is linked is told of them
-		}
-		l.mail.Board = task.Board(p.pictures(), now, r.Options.Budget)
-		l.mail.Waiting = p.wait != nil
-		letters = append(letters, l)
-	}
-	r.mu.Unlock()
-	r.writeClaims()
-	for _, l := range letters {
-		path := task.MailFile(r.Dir, l.key)
-		var err error
-		if l.gone {
-			err = os.Remove(path)
-		} else {
-			err = writeMail(path, l.mail)
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			r.Log.Warn("writing a session's mail", "err", err)
-		}
-	}
-}
-
-// writeClaims keeps the file of claims as it should be.
-func (r *Runner) writeClaims() {
-	r.claiming.Lock()
-	defer r.claiming.Unlock()
-	r.mu.Lock()
-	claims := r.claims()
-	r.mu.Unlock()
-	b, err := json.Marshal(claims)
-	if err == nil && string(b) == r.claimed {
-		return
-	}
-	switch {
-	case err != nil:
-	case len(claims) == 0:
-		if err = os.Remove(task.ClaimFile(r.Dir)); errors.Is(err, os.ErrNotExist) {
-			err = nil
-		}
-	default:
-		err = replace(task.ClaimFile(r.Dir), b)
-	}
-	if err != nil {
-		r.Log.Warn("writing what tasks own", "err", err)
-		return
-	}
-	r.claimed = string(b)
-}
-
-func writeMail(path string, m task.Mail) error {
-	b, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return replace(path, b)
-}
-
-func replace(path string, b []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	// It can be made again at any time, so it needn't survive a power cut.
-	if err := os.WriteFile(path+".new", b, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
-}
-
-func (r *Runner) takeSlips() {
-	err := state.Spool(task.SlipDir(r.Dir)).Take(func(b []byte) error {
-		var s task.Slip
-		if json.Unmarshal(b, &s) != nil {
-			return nil // not one of ours: drop it
-		}
-		q := task.Request{Caller: task.Caller{Parent: s.Parent}, Notices: s.Read}
-		if s.UserWrote {
-			if _, err := r.UserWrote(q); err != nil {
-				return err
-			}
-		}
-		if _, err := r.Acknowledge(q); err != nil {
-			return err
-		}
-		return r.link(s.Parent, s.Launched)
-	})
-	if err != nil {
-		r.Log.Warn("taking in what hooks left", "err", err)
-	}
 }

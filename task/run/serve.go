@@ -146,45 +146,29 @@ func write(w http.ResponseWriter, status int, v any) {
 // Do answers one request, named as its path over the socket is.
 func (r *Runner) Do(ctx context.Context, path string, q task.Request) (*task.Reply, error) {
 	r.moved(q.Caller)
-	switch path {
-	case "/launch":
-		return r.Launch(q)
-	case "/status":
-		return r.Status(q)
-	case "/result":
-		return r.Result(q)
-	case "/message":
-		return r.Message(q)
-	case "/cancel":
-		return r.Cancel(q)
-	case "/revive":
-		return r.Revive(q)
-	case "/merge":
-		return r.Merge(q)
-	case "/wait-for-user":
-		return r.WaitForUser(q)
-	case "/user-wrote":
-		return r.UserWrote(q)
-	case "/notices":
-		return r.Notices(q, ctx.Done())
-	case "/await":
-		return r.Await(q, ctx.Done())
-	case "/acknowledge":
-		return r.Acknowledge(q)
-	case "/list":
-		return r.List(q)
-	case "/watch":
-		return r.Watch(q, ctx.Done())
-	case "/log":
-		return r.Lines(q, ctx.Done())
-	case "/adopt":
-		return r.Adopt(q)
-	case "/collect":
-		return r.Collect(q)
-	case "/hello", "/stop":
-		reply, err := r.List(task.Request{})
-		reply.Tasks, reply.Version, reply.PID, reply.Protocol = nil, r.Version, os.Getpid(), task.Protocol
-		return reply, err
+	now := map[string]func(task.Request) (*task.Reply, error){
+		"/launch": r.Launch, "/status": r.Status, "/result": r.Result, "/message": r.Message,
+		"/cancel": r.Cancel, "/revive": r.Revive, "/merge": r.Merge, "/list": r.List,
+		"/wait-for-user": r.WaitForUser, "/user-wrote": r.UserWrote, "/acknowledge": r.Acknowledge,
+		"/adopt": r.Adopt, "/collect": r.Collect, "/hello": r.hello, "/stop": r.hello,
+	}
+	waiting := map[string]func(task.Request, <-chan struct{}) (*task.Reply, error){
+		"/notices": r.Notices, "/await": r.Await, "/watch": r.Watch, "/log": r.Lines,
+	}
+	if do := now[path]; do != nil {
+		return do(q)
+	}
+	if do := waiting[path]; do != nil {
+		return do(q, ctx.Done())
 	}
 	return nil, task.Errorf(task.BadRequest, "the runner knows no %q; it is whet %s, another version than you: whet serve --stop ends it when its tasks have ended", path, r.Version)
+}
+
+// hello says which runner this is, and how many tasks are open.
+func (r *Runner) hello(task.Request) (*task.Reply, error) {
+	reply, err := r.List(task.Request{})
+	if err != nil {
+		return nil, err
+	}
+	return &task.Reply{Open: reply.Open, Version: r.Version, PID: os.Getpid(), Protocol: task.Protocol}, nil
 }

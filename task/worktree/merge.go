@@ -7,107 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/whet-dev/whet/internal/git"
 	"github.com/whet-dev/whet/task"
 )
 
-// An index is a copy of a checkout's index that git works on in its place.
-type index struct {
-	g       *Git
-	dir     string // the checkout's root
-	scratch string
-	commit  string // what was last recorded with it
-}
-
-// snapshot records all that the checkout at dir holds now as a commit with the
-// given parents, in an index of its own. The caller must drop it.
-func (g *Git) snapshot(ctx context.Context, dir string, parents ...string) (x *index, err error) {
-	scratch, err := os.MkdirTemp("", "whet-index-*")
-	if err != nil {
-		return nil, err
-	}
-	x = &index{g: g, dir: dir, scratch: scratch}
-	defer func() {
-		if err != nil {
-			x.drop()
-		}
-	}()
-	real, err := g.run(ctx, dir, nil, "rev-parse", "--path-format=absolute", "--git-path", "index")
-	if err != nil {
-		return nil, err
-	}
-	if err := x.copy(strings.TrimRight(real, "\r\n")); err != nil {
-		return nil, err
-	}
-	nested, err := g.nested(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	add := []string{"add", "--all", "--", "."}
-	for _, n := range nested {
-		if !n.tracked { // it belongs to nobody's history
-			add = append(add, ":(top,exclude,literal)"+n.path)
-		}
-	}
-	if _, err := x.run(ctx, add...); err != nil {
-		return nil, err
-	}
-	tree, err := x.run(ctx, "write-tree")
-	if err != nil {
-		return nil, err
-	}
-	x.commit, err = g.record(ctx, dir, tree, parents...)
-	return x, err
-}
-
-// copy takes over the checkout's index, which need not be there. Its time goes
-// along: by that, git knows which files may have changed unseen.
-func (x *index) copy(real string) error {
-	b, err := os.ReadFile(real)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = os.WriteFile(x.path(), b, 0o600)
-	}
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return err
-	}
-	return os.Chtimes(x.path(), info.ModTime(), info.ModTime())
-}
-
-func (x *index) path() string { return filepath.Join(x.scratch, "index") }
-
-func (x *index) drop() { _ = os.RemoveAll(x.scratch) }
-
-func (x *index) run(ctx context.Context, args ...string) (string, error) {
-	out, err := x.g.run(ctx, x.dir, []string{"GIT_INDEX_FILE=" + x.path()}, args...)
-	return strings.TrimSpace(out), err
-}
-
-// record makes a commit, which no branch points to.
-func (g *Git) record(ctx context.Context, dir, tree string, parents ...string) (string, error) {
-	args := []string{"commit-tree", "-m", "whet: what a task began with or has changed", tree}
-	for _, p := range parents {
-		args = append(args, "-p", p)
-	}
-	out, err := g.run(ctx, dir, nil, args...)
-	return strings.TrimSpace(out), err
-}
-
-// head returns the commit that is checked out at dir, nil before the first.
-func (g *Git) head(ctx context.Context, dir string) []string {
-	out, err := g.run(ctx, dir, nil, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
-	if err != nil {
-		return nil
-	}
-	return []string{strings.TrimSpace(out)}
-}
+// Of a checkout: the person's, and the task's own.
+func rootOf(c *task.Checkout) git.Dir { return git.Dir{Path: c.Root} }
+func ownOf(c *task.Checkout) git.Dir  { return git.Dir{Path: c.Dir} }
 
 // Add makes the checkout, from all that c.Root holds now, and returns the
 // commit of that. What may be there from an attempt that was cut off is
@@ -119,25 +26,25 @@ func (g *Git) Add(ctx context.Context, c *task.Checkout) (base string, err error
 	if err := os.MkdirAll(filepath.Dir(c.Dir), 0o700); err != nil {
 		return "", err
 	}
-	x, err := g.snapshot(ctx, c.Root, g.head(ctx, c.Root)...)
+	x, err := rootOf(c).Snapshot(ctx, rootOf(c).Resolve(ctx, "HEAD"))
 	if err != nil {
 		return "", err
 	}
-	defer x.drop()
-	if _, err := g.run(ctx, c.Root, nil, "worktree", "add", "--force", "--detach", c.Dir, x.commit); err != nil {
+	defer x.Drop()
+	if _, err := rootOf(c).Run(ctx, "worktree", "add", "--force", "--detach", c.Dir, x.Commit); err != nil {
 		return "", errors.Join(err, g.Remove(context.WithoutCancel(ctx), c))
 	}
-	return x.commit, g.include(ctx, c)
+	return x.Commit, include(ctx, c)
 }
 
 // include copies what .worktreeinclude names and git doesn't track: files like
 // .env, without which nothing runs.
-func (g *Git) include(ctx context.Context, c *task.Checkout) error {
+func include(ctx context.Context, c *task.Checkout) error {
 	const list = ".worktreeinclude"
 	if info, err := os.Lstat(filepath.Join(c.Root, list)); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	out, err := g.run(ctx, c.Root, nil, "ls-files", "--others", "--ignored", "--exclude-from="+list, "-z")
+	out, err := rootOf(c).Run(ctx, "ls-files", "--others", "--ignored", "--exclude-from="+list, "-z")
 	if err != nil {
 		return err
 	}
@@ -151,7 +58,7 @@ func (g *Git) include(ctx context.Context, c *task.Checkout) error {
 		return err
 	}
 	defer to.Close()
-	for _, name := range fields(out) {
+	for _, name := range git.Fields(out) {
 		if err := copyFile(from, to, filepath.FromSlash(name)); err != nil {
 			return fmt.Errorf("copying %s, which %s names: %w", name, list, err)
 		}
@@ -162,31 +69,28 @@ func (g *Git) include(ctx context.Context, c *task.Checkout) error {
 // Save commits all that was done in the checkout, there alone, and returns the
 // files that differ from what it began with, relative to its root.
 func (g *Git) Save(ctx context.Context, c *task.Checkout) (changed []string, err error) {
-	_, changed, err = g.save(ctx, c)
+	_, changed, err = save(ctx, c)
 	return changed, err
 }
 
-func (g *Git) save(ctx context.Context, c *task.Checkout) (tree string, changed []string, err error) {
-	if _, err := g.run(ctx, c.Dir, nil, "add", "--all"); err != nil {
+func save(ctx context.Context, c *task.Checkout) (tree string, changed []string, err error) {
+	if _, err := ownOf(c).Run(ctx, "add", "--all"); err != nil {
 		return "", nil, err
 	}
-	out, err := g.run(ctx, c.Dir, nil, "write-tree")
-	if err != nil {
+	if tree, err = ownOf(c).Run(ctx, "write-tree"); err != nil {
 		return "", nil, err
 	}
-	tree = strings.TrimSpace(out)
-	head := g.head(ctx, c.Dir)
-	if out, err := g.run(ctx, c.Dir, nil, "diff", "--name-only", "-z", "--no-renames", "HEAD", tree); err != nil || out != "" {
-		commit, err := g.record(ctx, c.Dir, tree, head...)
+	if out, err := ownOf(c).Run(ctx, "diff", "--name-only", "-z", "--no-renames", "HEAD", tree); err != nil || out != "" {
+		commit, err := ownOf(c).Record(ctx, tree, ownOf(c).Resolve(ctx, "HEAD"))
 		if err == nil { // no branch that the task may have made moves
-			_, err = g.run(ctx, c.Dir, nil, "update-ref", "--no-deref", "-m", "whet: kept", "HEAD", commit)
+			_, err = ownOf(c).Run(ctx, "update-ref", "--no-deref", "-m", "whet: kept", "HEAD", commit)
 		}
 		if err != nil {
 			return "", nil, err
 		}
 	}
-	out, err = g.run(ctx, c.Dir, nil, "diff", "--name-only", "-z", "--no-renames", c.Base, tree)
-	return tree, fields(out), err
+	out, err := ownOf(c).Run(ctx, "diff", "--name-only", "-z", "--no-renames", c.Base, tree)
+	return tree, git.Fields(out), err
 }
 
 // A Merge is how the changes of a checkout fit into the person's own.
@@ -202,35 +106,35 @@ const mergeTries = 3
 // and commits nothing there. may is asked before anything is written, with the
 // files in question; its error ends the merge.
 func (g *Git) Merge(ctx context.Context, c *task.Checkout, may func(files []string) error) (Merge, error) {
-	tree, _, err := g.save(ctx, c)
+	tree, _, err := save(ctx, c)
 	if err != nil {
 		return Merge{}, err
 	}
 	// Whatever history the task has made, its changes are those since its base.
-	theirs, err := g.record(ctx, c.Dir, tree, c.Base)
+	theirs, err := ownOf(c).Record(ctx, tree, c.Base)
 	if err != nil {
 		return Merge{}, err
 	}
 	for try := 1; ; try++ {
-		m, err := g.mergeNow(ctx, c, theirs, may)
-		var f *failure
-		if !errors.As(err, &f) || f.what != "read-tree" || try == mergeTries {
+		m, err := mergeNow(ctx, c, theirs, may)
+		var f *git.Failure
+		if !errors.As(err, &f) || f.Command != "read-tree" || try == mergeTries {
 			return m, err
 		}
 	}
 }
 
-func (g *Git) mergeNow(ctx context.Context, c *task.Checkout, theirs string, may func([]string) error) (m Merge, err error) {
-	now, err := g.snapshot(ctx, c.Root, c.Base)
+func mergeNow(ctx context.Context, c *task.Checkout, theirs string, may func([]string) error) (m Merge, err error) {
+	now, err := rootOf(c).Snapshot(ctx, c.Base)
 	if err != nil {
 		return m, err
 	}
-	defer now.drop()
-	merged, conflicts, err := g.mergeTree(ctx, c.Root, now.commit, theirs)
+	defer now.Drop()
+	merged, conflicts, err := mergeTree(ctx, rootOf(c), now.Commit, theirs)
 	if err != nil {
 		return m, err
 	}
-	added, files, err := g.difference(ctx, c.Root, now.commit, merged)
+	added, files, err := difference(ctx, rootOf(c), now.Commit, merged)
 	if err != nil {
 		return m, err
 	}
@@ -248,21 +152,21 @@ func (g *Git) mergeNow(ctx context.Context, c *task.Checkout, theirs string, may
 	}
 	// Only files that differ are written, and none if one of them has changed
 	// since the snapshot.
-	_, err = now.run(ctx, "read-tree", "-m", "-u", now.commit, merged)
+	_, err = now.Run(ctx, "read-tree", "-m", "-u", now.Commit, merged)
 	return m, err
 }
 
 // mergeTree merges two commits without any checkout.
-func (g *Git) mergeTree(ctx context.Context, dir, ours, theirs string) (tree string, conflicts []string, err error) {
-	out, err := g.run(ctx, dir, nil, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
-	var f *failure
-	if errors.As(err, &f) && f.code == 1 {
+func mergeTree(ctx context.Context, d git.Dir, ours, theirs string) (tree string, conflicts []string, err error) {
+	out, err := d.Run(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
+	var f *git.Failure
+	if errors.As(err, &f) && f.Code == 1 {
 		err = nil
 	}
 	if err != nil {
 		return "", nil, err
 	}
-	parts := fields(out)
+	parts := git.Fields(out)
 	if len(parts) == 0 {
 		return "", nil, errors.New("git merge-tree printed nothing")
 	}
@@ -270,9 +174,9 @@ func (g *Git) mergeTree(ctx context.Context, dir, ours, theirs string) (tree str
 }
 
 // difference lists the files that b adds to a, and all that differ.
-func (g *Git) difference(ctx context.Context, dir, a, b string) (added, all []string, err error) {
-	out, err := g.run(ctx, dir, nil, "diff", "--name-status", "-z", "--no-renames", a, b)
-	parts := fields(out)
+func difference(ctx context.Context, d git.Dir, a, b string) (added, all []string, err error) {
+	out, err := d.Run(ctx, "diff", "--name-status", "-z", "--no-renames", a, b)
+	parts := git.Fields(out)
 	for i := 0; i+1 < len(parts); i += 2 {
 		all = append(all, parts[i+1])
 		if parts[i] == "A" {
@@ -286,38 +190,38 @@ func (g *Git) difference(ctx context.Context, dir, a, b string) (added, all []st
 // the files, so that the task can resolve them. It returns the new base, and
 // the files with conflicts.
 func (g *Git) Update(ctx context.Context, c *task.Checkout) (base string, conflicts []string, err error) {
-	tree, _, err := g.save(ctx, c)
+	tree, _, err := save(ctx, c)
 	if err != nil {
 		return "", nil, err
 	}
-	theirs, err := g.record(ctx, c.Dir, tree, c.Base)
+	theirs, err := ownOf(c).Record(ctx, tree, c.Base)
 	if err != nil {
 		return "", nil, err
 	}
-	now, err := g.snapshot(ctx, c.Root, c.Base)
+	now, err := rootOf(c).Snapshot(ctx, c.Base)
 	if err != nil {
 		return "", nil, err
 	}
-	defer now.drop()
-	both, conflicts, err := g.mergeTree(ctx, c.Dir, now.commit, theirs)
+	defer now.Drop()
+	both, conflicts, err := mergeTree(ctx, ownOf(c), now.Commit, theirs)
 	if err != nil {
 		return "", nil, err
 	}
-	if _, err := g.run(ctx, c.Dir, nil, "read-tree", "-m", "-u", tree, both); err != nil {
+	if _, err := ownOf(c).Run(ctx, "read-tree", "-m", "-u", tree, both); err != nil {
 		return "", nil, err
 	}
-	head, err := g.record(ctx, c.Dir, both, now.commit)
+	head, err := ownOf(c).Record(ctx, both, now.Commit)
 	if err != nil {
 		return "", nil, err
 	}
-	_, err = g.run(ctx, c.Dir, nil, "update-ref", "--no-deref", "-m", "whet: updated", "HEAD", head)
-	return now.commit, conflicts, err
+	_, err = ownOf(c).Run(ctx, "update-ref", "--no-deref", "-m", "whet: updated", "HEAD", head)
+	return now.Commit, conflicts, err
 }
 
 // Remove removes the checkout with all that is in it. One that isn't there, or
 // whose repository is gone, is no error.
 func (g *Git) Remove(ctx context.Context, c *task.Checkout) error {
 	// What git can't remove, because it doesn't know it, is removed below.
-	_, _ = g.run(ctx, c.Root, nil, "worktree", "remove", "--force", "--force", c.Dir)
+	_, _ = rootOf(c).Run(ctx, "worktree", "remove", "--force", "--force", c.Dir)
 	return os.RemoveAll(c.Dir)
 }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"golang.org/x/term"
+)
+
+// isTerminal tells whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// colour tells whether a stream is a terminal of a person who wants colours.
+func colour(stream any) bool {
+	return isTerminal(stream) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// printable removes what a terminal would obey.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// jsonLines writes each value on a line of its own, text as it is.
+func jsonLines(w io.Writer) *json.Encoder {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e
+}
+
+// printJSON writes one value over as many lines as a person wants to read.
+func printJSON(w io.Writer, v any) error {
+	e := jsonLines(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
