@@ -48,10 +48,12 @@ var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 // every page of docs can be reached from the README.
 func TestLinks(t *testing.T) {
 	all := pages(t)
+	_, err := os.Stat(filepath.Join("..", "..", "docs", "benchmarks"))
+	noPlots := err != nil // go run ./bench has not made them yet
 	next := map[string][]string{}
 	for name, text := range all {
 		for _, m := range link.FindAllStringSubmatch(withoutFences(text), -1) {
-			if strings.Contains(m[1], "://") {
+			if strings.Contains(m[1], "://") || noPlots && name == "docs/benchmarks.md" && strings.HasPrefix(m[1], "benchmarks") {
 				continue
 			}
 			file, anchor, _ := strings.Cut(m[1], "#")
