@@ -85,7 +85,11 @@ func (p *Printer) line(s string) {
 
 func (o *Outcome) summary() string {
 	u := o.Usage
-	s := fmt.Sprintf("%d steps, %d tokens in, %d out", o.Steps, u.Input+u.CacheRead+u.CacheWrite, u.Output)
+	steps := "steps"
+	if o.Steps == 1 {
+		steps = "step"
+	}
+	s := fmt.Sprintf("%d %s, %d tokens in, %d out", o.Steps, steps, u.Input+u.CacheRead+u.CacheWrite, u.Output)
 	if u.CacheRead > 0 {
 		s += fmt.Sprintf(" (%d from the cache)", u.CacheRead)
 	}

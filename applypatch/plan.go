@@ -101,7 +101,7 @@ func (pl *planner) checkPaths(p *Patch) error {
 	return &Error{
 		Kind: Blocked, Code: OutsideWorkspace, At: At{PatchLine: line},
 		Message: fmt.Sprintf("%s: outside the workspace (%s)", strings.Join(bad, ", "), strings.Join(pl.ws.Roots(), ", ")),
-		Detail:  "fix: use paths inside the workspace; a person can allow more with extra_roots in the configuration.",
+		Detail:  "fix: use paths inside the workspace; a person can allow more with applyPatch.extraRoots in their own configuration.",
 	}
 }
 

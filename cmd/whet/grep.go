@@ -51,8 +51,11 @@ is a line path:line:text. The exit status is 0 if something was found, 1 if not,
 				q.Output = search.Count
 			}
 			a, err := search.Grep(c.Context(), q)
-			if err != nil {
-				return usageError{err}
+			if c.Context().Err() != nil {
+				return c.Context().Err()
+			}
+			if err != nil { // it speaks of the tool's parameters
+				return usageError{errors.New(strings.NewReplacer("(literal: true)", "(-F)", "set literal", "use -F").Replace(err.Error()))}
 			}
 			return printGrep(c, a, q, asJSON)
 		},
