@@ -264,6 +264,10 @@ func (d *Detail) text(content bool) string {
 		}
 		line("\n## Would run (%s)\n", state)
 		for _, p := range d.Programs {
+			if p.Line == "" { // the file is what would run
+				line("- %s %s", p.Kind, p.Name)
+				continue
+			}
 			line("- %s %s: `%s`", p.Kind, p.Name, p.Line)
 		}
 	}

@@ -260,7 +260,7 @@ it is shown how the code is read as a pattern.`,
 			code := args[0]
 			if code == "-" {
 				const most = 1 << 20 // bytes; the engine takes less
-				b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), most))
+				b, err := io.ReadAll(io.LimitReader(input(c, "the code"), most))
 				if err != nil {
 					return fmt.Errorf("reading the code: %w", err)
 				}

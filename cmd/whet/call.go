@@ -37,7 +37,7 @@ With --session ID the guards remember earlier calls of the same ID.`,
 			}
 			call := &whet.Call{Tool: args[0], Session: p.session(session, agent)}
 			if len(args) > 1 {
-				if call.Args, err = arguments(args[1], c.InOrStdin()); err != nil {
+				if call.Args, err = arguments(c, args[1]); err != nil {
 					return err
 				}
 			}
@@ -73,11 +73,11 @@ With --session ID the guards remember earlier calls of the same ID.`,
 // maxArgs bounds the arguments read from standard input, in bytes.
 const maxArgs = 32 << 20
 
-func arguments(arg string, in io.Reader) (json.RawMessage, error) {
+func arguments(c *cobra.Command, arg string) (json.RawMessage, error) {
 	b := []byte(arg)
 	if arg == "-" {
 		var err error
-		if b, err = io.ReadAll(io.LimitReader(in, maxArgs+1)); err != nil {
+		if b, err = io.ReadAll(io.LimitReader(input(c, "the arguments"), maxArgs+1)); err != nil {
 			return nil, fmt.Errorf("reading the arguments: %w", err)
 		}
 		if len(b) > maxArgs {

@@ -55,6 +55,9 @@ func configShow(load func() (*config.Loaded[kit.Config], error)) *cobra.Command 
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s\n", b)
 			if !origin {
+				if len(l.Origins) == 0 && isTerminal(c.OutOrStdout()) {
+					fmt.Fprintln(c.ErrOrStderr(), "whet: nothing is set; all defaults hold. whet config schema lists what can be")
+				}
 				return nil
 			}
 			for _, path := range slices.Sorted(maps.Keys(l.Origins)) {

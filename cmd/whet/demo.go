@@ -10,9 +10,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,6 +77,7 @@ Nothing needs to be configured and nothing outside the project is touched.
 The exit status is 0 only if every step had the right outcome.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			signal.Ignore(syscall.SIGPIPE) // a reader that goes, such as head, must not leave the project behind
 			return demo(c.Context(), c.OutOrStdout(), colour(c.OutOrStdout()), demoSteps())
 		},
 	}
@@ -177,7 +180,7 @@ func demo(ctx context.Context, w io.Writer, colour bool, steps []demoStep) (err 
 		fmt.Fprintf(w, "\n%d of %d steps had a wrong outcome.\n", wrong, len(steps))
 		return exit(exitFailed)
 	}
-	fmt.Fprintf(w, "\nAll %d steps had the right outcome.\nNext: whet run --help to let a real model work, whet mcp and whet hook to sharpen your own agent.\n", len(steps))
+	fmt.Fprintf(w, "\nAll %d steps had the right outcome.\nNext: whet install puts it into the agents on this machine, whet run --help lets a real model work.\n", len(steps))
 	return nil
 }
 

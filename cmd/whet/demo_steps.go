@@ -123,7 +123,7 @@ func demoSteps() []demoStep {
 				},
 			},
 			turns: []scriptmodel.Step{
-				play("webfetch", `{"url": "`+site+`/guide"}`),
+				play("webfetch", `{"url": "`+site+`/guide", "include_metadata": false}`),
 				play("webfetch", `{"url": "`+site+`/away"}`),
 			},
 			check: func(r demoResult) error {

@@ -43,7 +43,9 @@ func doctorCommand() *cobra.Command {
 run the very command that stands there with an event as that agent sends it, and
 see that whet answers in the words that the agent takes.
 
-The exit status is 1 if there is a problem.`,
+The exit status is 1 if there is a problem.
+
+` + hostsHelp(),
 		ValidArgs: hostNames(),
 		RunE: func(c *cobra.Command, args []string) error {
 			e, err := machine()

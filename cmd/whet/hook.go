@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/whet-dev/whet/cmd/whet/hookfirst"
@@ -22,7 +24,9 @@ on standard output. No output means "go on".
 The exit status is 0, or 1 with a sentence on standard error if the event could
 not be read. 2 means "block this call" to hosts, and is for nothing else: only
 for a host that hears no other answer. One that takes any failure for a refusal
-gets 0.`,
+gets 0.
+
+HOST is one of: ` + strings.Join(hosts[:5], ", ") + ",\n" + strings.Join(hosts[5:], ", ") + ".",
 		ValidArgs: hosts,
 		// Not cobra's own checks and flags: their errors would exit with 2.
 		DisableFlagParsing: true,

@@ -34,7 +34,9 @@ func installCommand() *cobra.Command {
 that you name. What would change is shown first, and then you are asked.
 
 Your settings stay as they are, comments too; whet remembers what each file was,
-and whet uninstall makes it that again.`,
+and whet uninstall makes it that again.
+
+` + hostsHelp(),
 		Example: `  whet install
   whet install claude-code codex --yes
   whet doctor`,
@@ -54,6 +56,7 @@ func uninstallCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:       "uninstall [HOST...]",
 		Short:     "Take whet out of the coding agents again",
+		Long:      "Take whet out of the coding agents again, or only out of those that you name.\n\n" + hostsHelp(),
 		GroupID:   "people",
 		ValidArgs: hostNames(),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -62,6 +65,13 @@ func uninstallCommand() *cobra.Command {
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "write without asking")
 	return c
+}
+
+// hostsHelp lists the names of hosts, broken for a terminal of 80 columns.
+func hostsHelp() string {
+	names := hostNames()
+	half := len(names) / 2
+	return "HOST is one of: " + strings.Join(names[:half], ", ") + ",\n" + strings.Join(names[half:], ", ") + "."
 }
 
 func hostNames() (names []string) {
@@ -194,7 +204,7 @@ func files(n int) string {
 func machine() (install.Env, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return install.Env{}, err
+		return install.Env{}, fmt.Errorf("looking for the agents' configuration: %w; set it", err)
 	}
 	exe, err := stableExe()
 	return install.Env{GOOS: runtime.GOOS, Home: home, Exe: exe, Getenv: os.Getenv, LookPath: exec.LookPath, Guests: guests()}, err

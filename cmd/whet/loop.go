@@ -12,7 +12,7 @@ import (
 
 func loopCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "loop", Short: "Look at the guard against repeated calls", GroupID: "people", Args: cobra.NoArgs,
+		Use: "loop", Short: "Look at the guard against repeated calls", GroupID: "people", Args: noSuchCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	var asJSON bool
@@ -34,6 +34,9 @@ Codex (JSON lines), exports of OpenCode, and sessions that are recorded as hashe
 			var sum loop.Summary
 			for _, name := range args {
 				recs, err := recordings(c, name)
+				if c.Context().Err() != nil {
+					return c.Context().Err()
+				}
 				if err != nil {
 					return fmt.Errorf("reading %s: %w", name, err)
 				}
@@ -63,7 +66,7 @@ Codex (JSON lines), exports of OpenCode, and sessions that are recorded as hashe
 
 func recordings(c *cobra.Command, name string) ([]loop.Recording, error) {
 	if name == "-" {
-		return loop.Read(c.InOrStdin(), "stdin")
+		return loop.Read(input(c, "the transcript"), "stdin")
 	}
 	f, err := os.Open(name)
 	if err != nil {

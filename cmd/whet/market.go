@@ -293,7 +293,7 @@ func (f *marketFlags) grant(c *cobra.Command, m *market.Market, id, tree, note s
 		tree = d.Tree
 		fmt.Fprintf(out, "%s@%s from %s would run:\n", d.ID, d.Version, d.Source.Path)
 		for _, p := range d.Programs {
-			fmt.Fprintf(out, "  %s %s: %s\n", p.Kind, short(p.Name, 60), oneLine(p.Line))
+			fmt.Fprintln(out, strings.TrimSuffix(fmt.Sprintf("  %s %s: %s", p.Kind, short(p.Name, 60), oneLine(p.Line)), ": "))
 		}
 		if !isTerminal(c.InOrStdin()) {
 			fmt.Fprintf(out, "whet: nothing was granted; without a terminal, say which files you have looked at: --tree %s\n", d.Tree)

@@ -34,7 +34,9 @@ func mcpCommand() *cobra.Command {
 or with --http on an address of this machine.
 
 Over HTTP each request needs the bearer token in $WHET_TOKEN. If that isn't set,
-a new token is made and printed on standard error.`,
+a new token is made and printed on standard error.
+
+An agent's host starts this by itself; whet install puts it into the hosts.`,
 		Example: `  whet mcp --dir ~/project
   WHET_TOKEN=secret whet mcp --http 127.0.0.1:8080`,
 		Args: cobra.NoArgs,
@@ -60,6 +62,7 @@ a new token is made and printed on standard error.`,
 			if addr != "" {
 				return serveHTTP(c, s, addr)
 			}
+			speaks(c, "an MCP client")
 			proc.LeaveTerminal()
 			ctx, cancel := context.WithCancel(c.Context())
 			defer cancel()
@@ -84,6 +87,7 @@ func serveGuest(c *cobra.Command, p *place, name string) error {
 	ctx, cancel := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer cancel()
 	go untilOrphaned(ctx, cancel)
+	speaks(c, "an MCP client")
 	return packages.Serve(ctx, pkg, server, p.dir, os.Stdin, os.Stdout)
 }
 

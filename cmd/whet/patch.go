@@ -23,7 +23,7 @@ const (
 
 func patchCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "patch", Short: "Apply, check or rescue a patch in the apply_patch format", GroupID: "people", Args: cobra.NoArgs,
+		Use: "patch", Short: "Apply, check or rescue a patch in the apply_patch format", GroupID: "people", Args: noSuchCommand,
 		Long: `Apply, check or rescue a patch in the apply_patch format.
 
 A patch that was made for an older state of the files is placed by what is still
@@ -44,7 +44,7 @@ reading or writing failed.`,
 // patchInput reads the patch from the file named, or from standard input.
 func patchInput(c *cobra.Command, args []string) (string, error) {
 	const most = 8 << 20 // bytes; the parser has the real limit
-	in := c.InOrStdin()
+	var in io.Reader
 	if len(args) > 0 && args[0] != "-" {
 		f, err := os.Open(args[0])
 		if err != nil {
@@ -52,8 +52,8 @@ func patchInput(c *cobra.Command, args []string) (string, error) {
 		}
 		defer f.Close()
 		in = f
-	} else if isTerminal(in) {
-		fmt.Fprintln(c.ErrOrStderr(), "whet: reading the patch from the terminal; end it with Ctrl-D")
+	} else {
+		in = input(c, "the patch")
 	}
 	b, err := io.ReadAll(io.LimitReader(in, most))
 	if err != nil {

@@ -43,7 +43,10 @@ func openCode(set packages.Set) (map[string]any, error) {
 func rpcCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "rpc", Short: "Serve a plugin inside its host on standard input and output", GroupID: "hosts", Args: cobra.NoArgs,
+		Long: `Serve a plugin inside its host on standard input and output: JSON-RPC 2.0, a
+message a line. The plugin of OpenCode starts it; nobody else has to.`,
 		RunE: func(c *cobra.Command, _ []string) error {
+			speaks(c, "a plugin")
 			proc.LeaveTerminal()
 			p := &pluginChild{ctx: c.Context(), log: hookfirst.Logger(c.ErrOrStderr()), stores: state.Memories()}
 			defer p.close()

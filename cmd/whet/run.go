@@ -92,7 +92,7 @@ func runAgent(c *cobra.Command, o runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	prompt, err := promptText(args, c.InOrStdin())
+	prompt, err := promptText(c, args)
 	if err != nil {
 		return err
 	}
@@ -174,13 +174,13 @@ const maxPrompt = 1 << 20
 
 // promptText joins the arguments. A - stands for standard input, and so does
 // no argument at all where that is no terminal.
-func promptText(args []string, in io.Reader) (string, error) {
-	if len(args) == 0 && !isTerminal(in) {
+func promptText(c *cobra.Command, args []string) (string, error) {
+	if len(args) == 0 && !isTerminal(c.InOrStdin()) {
 		args = []string{"-"}
 	}
 	words := slices.Clone(args)
 	if i := slices.Index(words, "-"); i >= 0 {
-		b, err := io.ReadAll(io.LimitReader(in, maxPrompt+1))
+		b, err := io.ReadAll(io.LimitReader(input(c, "the prompt"), maxPrompt+1))
 		if err != nil {
 			return "", fmt.Errorf("reading the prompt: %w", err)
 		}

@@ -40,6 +40,9 @@ func open(c *cobra.Command, dir string) (*place, error) {
 	for _, problem := range problems {
 		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
 	}
+	if p.config.Inert {
+		fmt.Fprintln(c.ErrOrStderr(), "whet: WHET_DISABLE is set: there are no tools and no guards")
+	}
 	p.kit = kit.New(p.config, hookfirst.Logger(c.ErrOrStderr()))
 	return p, nil
 }

@@ -37,7 +37,10 @@ brings. What changes later is not trusted any more; run this again then.`,
 				return err
 			}
 			if revoke {
-				return trust.Revoke(p.worktree)
+				if err := trust.Revoke(p.worktree); err != nil {
+					return err
+				}
+				return p.showTrust(c)
 			}
 			if show {
 				_, err := p.programs(c)

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -14,11 +15,26 @@ import (
 
 // ServeStdio serves one client until in ends or ctx is done.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	err := s.sdkServer().Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
+	// The SDK calls it an error that ctx ends the run.
+	quiet := *s
+	if s.Log != nil {
+		quiet.Log = slog.New(untilDone{s.Log.Handler(), ctx})
+	}
+	err := quiet.sdkServer().Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
+}
+
+// untilDone lets nothing through after ctx is done.
+type untilDone struct {
+	slog.Handler
+	ctx context.Context
+}
+
+func (h untilDone) Enabled(ctx context.Context, l slog.Level) bool {
+	return h.ctx.Err() == nil && h.Handler.Enabled(ctx, l)
 }
 
 // Limits of the HTTP server: the size of a request in bytes, and how long a

@@ -176,6 +176,9 @@ func (c *conn) stores(ctx context.Context) (*stores, error) {
 		{&s.mail, jetstream.StreamConfig{Name: mailStream, Subjects: []string{mailSubjects + "*.*"}, MaxAge: keepTrees, MaxMsgsPerSubject: maxMail}},
 	} {
 		if *want.stream, err = c.stream(ctx, want.config); err != nil {
+			if errors.Is(err, nats.ErrReconnectBufExceeded) { // says how we are set up, not what is wrong
+				return nil, fmt.Errorf("the NATS server is not reached: %w", cmp.Or(c.nc.LastError(), nats.ErrNoServers))
+			}
 			return nil, fmt.Errorf("NATS stream %s: %w", want.config.Name, err)
 		}
 	}

@@ -62,6 +62,9 @@ func (w *Worker) Work(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil && !reported {
 			w.log.Warn("no runs can be taken at the moment", "err", err)
 		}
+		if err == nil && reported {
+			w.log.Info("runs can be taken again")
+		}
 		reported = err != nil
 		if m == nil {
 			<-slots
