@@ -200,8 +200,8 @@ func (l *loader) file(path string, project, must bool) bool {
 
 func readFile(path string) ([]byte, error) {
 	f, err := plainfile.Open(path)
-	if errors.Is(err, plainfile.ErrSpecial) {
-		return nil, plainfile.ErrSpecial // the caller names the file
+	if p := (*fs.PathError)(nil); errors.As(err, &p) { // the problem names the file by itself
+		err = p.Err
 	}
 	if err != nil {
 		return nil, err

@@ -95,9 +95,12 @@ func (m *Market) run(ctx context.Context, in toolIn) (Outcome, error) {
 }
 
 // orchestrator refuses specialists, and callers that don't say who they are:
-// packages change what every agent is told.
+// packages change what every agent is told. In OpenCode the agent that a session
+// begins with orchestrates.
 func orchestrator(s whet.Session) error {
 	switch {
+	case s.Host == "opencode" && s.Agent == "build" && s.ID != "":
+		return nil
 	case s.Agent != "" && s.Agent != "orchestrator":
 		return errorf(NotOrchestrator, "only the orchestrator manages packages, and you are the %s; report what is needed, a person can use: whet market", s.Agent)
 	case s.Agent == "" || s.ID == "":

@@ -37,6 +37,8 @@ func TestTool(t *testing.T) {
 	path := w.pack("acme/x", "1.0.0", with(skill("a", "1"), hook("echo")))
 	specialist, nobody, noSession := w.session(), w.session(), w.session()
 	specialist.Agent, nobody.Agent, noSession.ID = "fixer", "", ""
+	build, general := w.session(), w.session()
+	build.Host, build.Agent, general.Host, general.Agent = "opencode", "build", "opencode", "general"
 	refusing, asked := w.session(), []string{}
 	refusing.Ask = func(_ context.Context, p whet.Permission) error {
 		asked = append(asked, p.Action+" "+p.Subject)
@@ -50,6 +52,8 @@ func TestTool(t *testing.T) {
 		{specialist, `{"action": "list"}`, "marketplace list: not-orchestrator: "},
 		{nobody, `{"action": "list"}`, "marketplace list: not-orchestrator: "},
 		{noSession, `{"action": "list"}`, "marketplace list: not-orchestrator: "},
+		{general, `{"action": "list"}`, "marketplace list: not-orchestrator: "},
+		{build, `{"action": "list"}`, "no packages installed"},
 		{refusing, install, "marketplace install: denied: the person said no"},
 		{refusing, `{"action": "list"}`, "no packages installed"},
 		{w.session(), install, "Installed acme/x@1.0.0 ("},
