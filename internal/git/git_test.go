@@ -107,3 +107,17 @@ func TestFailure(t *testing.T) {
 		t.Errorf("%#v: %v", f, err)
 	}
 }
+
+// What git can't read is an error, and nothing stays behind.
+func TestSnapshotOfADamagedIndex(t *testing.T) {
+	d := repository(t)
+	write(t, d, ".git/index", "no index")
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	if s, err := d.Snapshot(t.Context()); err == nil || s != nil {
+		t.Errorf("%v, %v", s, err)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}

@@ -30,7 +30,7 @@ func (d Dir) Snapshot(ctx context.Context, parents ...string) (s *Snapshot, err 
 	s = &Snapshot{Dir: d.With("GIT_INDEX_FILE=" + index), scratch: scratch}
 	defer func() {
 		if err != nil {
-			s.Drop()
+			_ = os.RemoveAll(scratch)
 		}
 	}()
 	own, err := d.Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
