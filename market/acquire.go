@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/Masterminds/semver/v3"
-
 	"github.com/whet-dev/whet/market/convert"
 	"github.com/whet-dev/whet/market/plugin"
 	"github.com/whet-dev/whet/market/source"
@@ -88,15 +86,12 @@ func (m *Market) compatible(want string) error {
 	if want == "" || m.Version == "" {
 		return nil
 	}
-	c, err := semver.NewConstraint(want)
+	release, _, _ := strings.Cut(m.Version, "-") // what comes before a release counts as it
+	ok, err := within(release, want)
 	if err != nil {
 		return errorf(InvalidPackage, "it requires whet %q, which is no range of versions: %v", want, err)
 	}
-	v, err := semver.NewVersion(m.Version)
-	if err != nil {
-		return nil // a build of somebody's own
-	}
-	if release, err := v.SetPrerelease(""); err == nil && !c.Check(&release) {
+	if !ok && plugin.ValidVersion(m.Version) { // else a build of somebody's own
 		return errorf(Incompatible, "it requires whet %s, and this is %s", want, m.Version)
 	}
 	return nil

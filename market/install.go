@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/Masterminds/semver/v3"
-
 	"github.com/whet-dev/whet/market/convert"
+	"github.com/whet-dev/whet/market/plugin"
 	"github.com/whet-dev/whet/market/store"
 )
 
@@ -114,15 +113,10 @@ func newer(c *candidate, old store.Package, known bool) error {
 	if !c.pkg.Versioned && !old.Versioned {
 		return nil
 	}
-	was, err := semver.StrictNewVersion(old.Version)
-	if err != nil {
+	if !plugin.ValidVersion(old.Version) {
 		return nil // nothing that can be compared with
 	}
-	is, err := semver.StrictNewVersion(c.pkg.Version)
-	if err != nil {
-		return errorf(InvalidPackage, "its version %q is not a semantic version", c.pkg.Version)
-	}
-	switch is.Compare(was) {
+	switch compare(c.pkg.Version, old.Version) {
 	case 0:
 		return errorf(Conflict, "%s@%s is installed with other content: %s there, %s here; give it a new version", c.id, old.Version, old.Tree, c.pkg.Tree)
 	case -1:
