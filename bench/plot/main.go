@@ -84,6 +84,6 @@ func draw(file string) error {
 		p.Add(line, marks)
 		p.Legend.Add(name, line, marks)
 	}
-	p.X.Max *= 1.3 // room for the last label
+	p.X.Max *= 1.7 // room for the last label
 	return p.Save(16*vg.Centimeter, 10*vg.Centimeter, strings.TrimSuffix(file, ".csv")+".svg")
 }
