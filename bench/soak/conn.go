@@ -253,7 +253,7 @@ func (t *tail) String() string {
 func (t *tail) crashed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, sign := range []string{"panic: ", "fatal error: ", "DATA RACE", "internal error"} {
+	for _, sign := range []string{"panic: ", "panic serving ", "fatal error: ", "DATA RACE", "internal error"} {
 		if bytes.Contains(t.first, []byte(sign)) || bytes.Contains(t.last, []byte(sign)) {
 			return true
 		}

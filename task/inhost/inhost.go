@@ -128,6 +128,9 @@ func (h *House) lend(w http.ResponseWriter, q *http.Request) {
 		body = nil
 	}
 	status, reply, err := h.API(q.Context(), q.Method, q.URL.RequestURI(), body)
+	if err == nil && (status < 200 || status > 599) { // net/http panics at some
+		err = fmt.Errorf("the host answered with status %d", status)
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return

@@ -97,6 +97,9 @@ func (h *host) api(_ context.Context, method, path string, body json.RawMessage)
 		h.say("assistant", map[string]string{"type": "text", "text": "I see."})
 		return 204, json.RawMessage(`""`), nil
 	}
+	if path == "/strange" { // no status at all
+		return 0, nil, nil
+	}
 	return 404, json.RawMessage(`{"name":"NotFoundError"}`), nil
 }
 
@@ -309,6 +312,9 @@ func TestLends(t *testing.T) {
 		t.Errorf("%d %s", code, body)
 	}
 	if code, body := get("/nothing"); code != 404 || !strings.Contains(body, "NotFound") {
+		t.Errorf("%d %s", code, body)
+	}
+	if code, body := get("/strange"); code != 502 || !strings.Contains(body, "status 0") {
 		t.Errorf("%d %s", code, body)
 	}
 	if code, body := get("/session?directory=elsewhere"); code != 502 || !strings.Contains(body, "elsewhere") {
