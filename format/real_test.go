@@ -224,6 +224,14 @@ func TestPeerFormatters(t *testing.T) {
 					t.Fatal(err)
 				}
 				o, err := e.Format(t.Context(), format.Edit{Root: root, Name: r.file})
+				// A daemon that is ended after each call leaves its port behind, and
+				// prettierd gives up on that now and then.
+				for range 5 {
+					if r.name != "prettierd" || err == nil || !strings.Contains(err.Error(), "Could not connect") {
+						break
+					}
+					o, err = e.Format(t.Context(), format.Edit{Root: root, Name: r.file})
+				}
 				if err != nil || o.Formatter != r.name {
 					t.Fatalf("got %q, %v", o.Formatter, err)
 				}
