@@ -34,13 +34,22 @@ func (s Spool) Put(note []byte) error {
 // stops at f's first error and returns it.
 func (s Spool) Take(f func(note []byte) error) error {
 	es, err := os.ReadDir(string(s)) // in name order
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(es) == 0 {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	// A list that is made while notes are put may hold a later one without an
+	// earlier one. All that are older than the last of it are in the next list.
+	last := es[len(es)-1].Name()
+	if es, err = os.ReadDir(string(s)); err != nil {
+		return err
+	}
 	for _, e := range es {
+		if e.Name() > last {
+			break
+		}
 		path := filepath.Join(string(s), e.Name())
 		if strings.HasSuffix(e.Name(), partial) {
 			s.sweep(path, e)
