@@ -324,14 +324,19 @@ func openAgent(log *slog.Logger) llm.Open {
 
 // brief is what an agent of another vendor is told of its part.
 func brief(t task.Task) string {
+	if t.Via != "" && fromPackage(t.Agent, t.Home()) {
+		return "" // the host has it, and holds it to its tools
+	}
 	role, err := specialist(t.Agent, t.Home())
 	if err != nil {
 		return ""
 	}
-	if guests, _ := packageAgents(t.Home()); t.Via != "" && slices.ContainsFunc(guests, func(r agent.Role) bool { return r.Name == t.Agent }) {
-		return "" // the host has it, and holds it to its tools
-	}
 	return role.Prompt
+}
+
+func fromPackage(name, dir string) bool {
+	guests, _ := packageAgents(dir)
+	return slices.ContainsFunc(guests, func(r agent.Role) bool { return r.Name == name })
 }
 
 // permit answers for the person, who is not there: what was allowed beforehand
