@@ -37,7 +37,7 @@ func needsEscape(c, prev, after rune, rest string, inLink bool) bool {
 	case '_':
 		return !(isWord(prev) && isWord(after)) && (!isSpace(prev) || !isSpace(after))
 	case '~':
-		return prev == '~' || after == '~' || after < 0 || !isSpace(prev) && prev != '('
+		return prev == '~' || after == '~' || after < 0 || !isSpace(prev) && !(prev == '(' && isWord(after))
 	case '[':
 		return inLink || strings.Contains(rest, "](") || strings.Contains(rest, "][")
 	case ']':
