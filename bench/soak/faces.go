@@ -35,7 +35,7 @@ func (l *life) must(c *conn, face, what string, params []byte, ch chan answer) (
 		l.faults.add("no answer", "%s: %s %s", c.name, what, clip(params))
 	}
 	switch failed := failure(a); {
-	case failed && len(a.Result) > maxFailure && what != "tool.after": // that is the host's own text
+	case failed && len(a.Result) > maxFailure:
 		l.faults.add("a failure that takes long to tell", "%s: %s %s: %s", c.name, what, clip(params), clip(a.Result))
 	case len(a.Result) > maxAnswer:
 		l.faults.add("an answer that is too long", "%s: %s %s: %s", c.name, what, clip(params), clip(a.Result))

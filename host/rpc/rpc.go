@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"github.com/sourcegraph/jsonrpc2"
@@ -190,8 +191,7 @@ func (c *connection) handle(ctx context.Context, _ *jsonrpc2.Conn, req *jsonrpc2
 	case "tool.before":
 		return before(ctx, kit, wc), nil
 	case "tool.after":
-		kit.After(ctx, wc, &p.Result)
-		return p.Result, nil
+		return after(ctx, kit, wc, p.Result), nil
 	case "tool.exec":
 		return c.exec(ctx, kit, wc)
 	case "session.reset":
@@ -281,6 +281,18 @@ func before(ctx context.Context, kit *whet.Kit, wc *whet.Call) (v verdict) {
 		v.Args = wc.Args
 	}
 	return v
+}
+
+// A remark is what the guards add to a result. The result itself isn't sent
+// back: the host has it, and a copy may differ where it isn't UTF-8.
+type remark struct {
+	Note string `json:"note,omitempty"` // goes behind the result's text as it is
+}
+
+func after(ctx context.Context, kit *whet.Kit, wc *whet.Call, r whet.Result) remark {
+	was := r.Text
+	kit.After(ctx, wc, &r)
+	return remark{strings.TrimPrefix(r.Text, was)}
 }
 
 func (c *connection) exec(ctx context.Context, kit *whet.Kit, wc *whet.Call) (*whet.Result, error) {

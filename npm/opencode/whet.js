@@ -112,8 +112,7 @@ class Link {
   async after(call, failed, result, key) {
     const parts = Array.isArray(result.content) ? result.content : null // as MCP has it
     const text = parts ? parts.map((p) => p.text ?? "").join("\n") : String(result[key] ?? "")
-    const r = await this.hook("tool.after", { ...call, result: { text, failed } })
-    const note = r?.text?.startsWith(text) ? r.text.slice(text.length) : ""
+    const note = (await this.hook("tool.after", { ...call, result: { text, failed } }))?.note ?? ""
     if (note && parts) parts.push({ type: "text", text: note.trim() })
     else if (note) result[key] = text + note
     return note
