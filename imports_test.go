@@ -31,8 +31,8 @@ var layers = [][]string{
 	{"kit/guards", "kit/packages", "task/inhost"},
 	{"kit"},
 	{"host/hook", "host/mcp", "host/rpc", "install"},
-	{"cmd/whet/hookfirst"},
-	{"cmd/whet"}, // and bench/..., which may import everything
+	{"cmd/internal/cli"},
+	{"cmd/whet", "cmd/whet-hook"}, // and bench/..., which may import everything
 }
 
 // wiring are the only files of a feature that may import the kernel or the

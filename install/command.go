@@ -82,10 +82,11 @@ func (c Command) isWhet() bool {
 	return c.isProgram() && (told == "mcp" || strings.HasPrefix(told, "hook "))
 }
 
-// isProgram reports whether the program is whet, wherever it is.
+// isProgram reports whether the program is whet or its whet-hook, wherever it is.
 func (c Command) isProgram() bool {
 	p, _ := c.parts()
-	return strings.TrimSuffix(path.Base(strings.ReplaceAll(p, `\`, "/")), ".exe") == "whet"
+	name := strings.TrimSuffix(path.Base(strings.ReplaceAll(p, `\`, "/")), ".exe")
+	return name == "whet" || name == "whet-hook"
 }
 
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })

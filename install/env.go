@@ -11,6 +11,7 @@ type Env struct {
 	GOOS     string
 	Home     string
 	Exe      string // whet's own path, absolute and the same after an upgrade
+	HookExe  string // that of the program that answers hooks; "" means Exe
 	Getenv   func(string) string
 	LookPath func(string) (string, error)
 	Guests   []Guest // what hosts get beside whet's own server
@@ -44,13 +45,17 @@ func (e Env) vscode() string {
 	return e.config("Code", "User")
 }
 
-// exe is the program with forward slashes: a shell on Windows eats the others.
-func (e Env) exe() string {
+func (e Env) exe() string { return e.slashes(e.Exe) }
+
+func (e Env) hookExe() string { return e.slashes(cmp.Or(e.HookExe, e.Exe)) }
+
+// slashes turns a path's separators forward: a shell on Windows eats the others.
+func (e Env) slashes(path string) string {
 	if e.GOOS == "windows" {
-		return strings.ReplaceAll(e.Exe, `\`, "/")
+		return strings.ReplaceAll(path, `\`, "/")
 	}
-	return e.Exe
+	return path
 }
 
 // shell is the hook command for hosts that give it to a shell.
-func (e Env) shell(host string) string { return quoteShell(e.GOOS, e.exe()) + " hook " + host }
+func (e Env) shell(host string) string { return quoteShell(e.GOOS, e.hookExe()) + " hook " + host }

@@ -53,7 +53,7 @@ func Hosts() []Host {
 			files: func(e Env) []file {
 				hooks := file{path: filepath.Join(e.claude(), "settings.json")}
 				handler := func(event string) entry {
-					return entry{Type: "command", Command: e.exe(), Args: []string{"hook", "claude-code"}, Timeout: seconds(event)}
+					return entry{Type: "command", Command: e.hookExe(), Args: []string{"hook", "claude-code"}, Timeout: seconds(event)}
 				}
 				for _, event := range []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact", "Stop"} {
 					hooks.edits = append(hooks.edits, group(event, "", handler(event)))

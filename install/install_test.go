@@ -361,7 +361,7 @@ func TestQuoteShell(t *testing.T) {
 // What whet writes it knows again, wherever it is installed; what only speaks of
 // it is another's.
 func TestCommandParts(t *testing.T) {
-	for _, exe := range []string{"/usr/bin/whet", "/my dir/whet", "/a$b/it's/whet", `/say "hi"/whet`, "/opt/whet.d/whet"} {
+	for _, exe := range []string{"/usr/bin/whet", "/my dir/whet", "/a$b/it's/whet", `/say "hi"/whet`, "/opt/whet.d/whet", "/my dir/whet-hook"} {
 		c := Command{Shell: quoteShell("linux", exe) + " hook codex"}
 		if c.Program() != exe || c.Hook() != "codex" || !c.isWhet() {
 			t.Errorf("%s: program %q, host %q", c.Shell, c.Program(), c.Hook())
@@ -374,7 +374,7 @@ func TestCommandParts(t *testing.T) {
 			t.Errorf("%q is taken for whet's", line)
 		}
 	}
-	for words, want := range map[string]bool{"/x/whet mcp": true, `C:\whet\whet.exe hook claude-code`: true, "/x/whet run": false, "/x/whetstone mcp": false} {
+	for words, want := range map[string]bool{"/x/whet mcp": true, `C:\whet\whet.exe hook claude-code`: true, "/x/whet run": false, "/x/whetstone mcp": false, `C:\whet\whet-hook.exe hook codex`: true, "/x/whet-hooks hook codex": false} {
 		if c := (Command{Words: strings.Split(words, " ")}); c.isWhet() != want {
 			t.Errorf("%s: %v, want %v", words, c.isWhet(), want)
 		}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
-	"github.com/whet-dev/whet/cmd/whet/hookfirst"
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/internal/scriptmodel"
 	"github.com/whet-dev/whet/internal/state"
@@ -186,7 +186,7 @@ func demo(ctx context.Context, w io.Writer, colour bool, steps []demoStep) (err 
 
 // demoKit is the kit as it comes, with a marketplace of the demo's own.
 func demoKit() *whet.Kit {
-	k := kit.New(&config.Loaded[kit.Config]{}, hookfirst.Logger(io.Discard))
+	k := kit.New(&config.Loaded[kit.Config]{}, cli.Logger(io.Discard))
 	own := market.Tool(func(dir, worktree string) market.Market {
 		m := kit.Market(dir, worktree)
 		m.Environ = []string{"HOME=" + filepath.Join(dir, ".home")}

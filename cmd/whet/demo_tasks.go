@@ -16,6 +16,7 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/internal/scriptmodel"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/task"
@@ -120,7 +121,7 @@ func (d demonstration) serveTasks(ctx context.Context, dir string) (stop func() 
 	}
 	tasks := filepath.Join(dir, "tasks")
 	r, err := taskrun.Open(taskrun.Config{
-		Dir: tasks, Version: version, Worker: demoWorker, Options: task.Options{Allow: []string{"webfetch"}},
+		Dir: tasks, Version: cli.Version(), Worker: demoWorker, Options: task.Options{Allow: []string{"webfetch"}},
 		Backends: func(hear task.Hear, s *store.Store) []task.Backend {
 			return []task.Backend{llm.New(d.specialist(), s, hear)}
 		},

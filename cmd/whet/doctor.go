@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/install"
 	"github.com/whet-dev/whet/internal/proc"
 	"github.com/whet-dev/whet/internal/state"
@@ -108,7 +109,12 @@ func (d *doctor) report(c *cobra.Command, asJSON bool) error {
 
 // machine looks at what doesn't belong to one host.
 func (d *doctor) machine() {
-	d.add(finding{Check: "whet", Status: isOK, Text: version + " at " + d.env.Exe})
+	d.add(finding{Check: "whet", Status: isOK, Text: cli.Version() + " at " + d.env.Exe})
+	if d.env.HookExe != "" {
+		d.add(finding{Check: "hooks", Status: isOK, Text: d.env.HookExe})
+	} else {
+		d.add(finding{Check: "hooks", Status: isWarning, Text: "no whet-hook " + cli.Version() + " beside whet: each hook takes twice as long to start", Advice: "install both, then whet install: " + goInstall})
+	}
 	if path, err := exec.LookPath("rg"); err == nil {
 		d.add(finding{Check: "ripgrep", Status: isOK, Text: path})
 	} else {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/kit"
 	"github.com/whet-dev/whet/webfetch"
 )
@@ -47,7 +48,7 @@ names localhost, 127.0.0.1 or [::1].`,
 				return err
 			}
 			o := kit.Fetching(place.config.Config)
-			o.Version, o.BinaryDir = version, out
+			o.Version, o.BinaryDir = cli.Version(), out
 			if c.Flags().Changed("loopback") {
 				o.Network.Loopback = webfetch.Loopback(loopback)
 			}

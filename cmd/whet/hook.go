@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/whet-dev/whet/cmd/whet/hookfirst"
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/host/hook"
 )
 
@@ -26,6 +26,9 @@ not be read. 2 means "block this call" to hosts, and is for nothing else: only
 for a host that hears no other answer. One that takes any failure for a refusal
 gets 0.
 
+The program whet-hook beside whet answers the same way in half of the time;
+whet install gives hosts that one if it is there.
+
 HOST is one of: ` + strings.Join(hosts[:5], ", ") + ",\n" + strings.Join(hosts[5:], ", ") + ".",
 		ValidArgs: hosts,
 		// Not cobra's own checks and flags: their errors would exit with 2.
@@ -34,7 +37,10 @@ HOST is one of: ` + strings.Join(hosts[:5], ", ") + ",\n" + strings.Join(hosts[5
 			if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
 				return c.Help()
 			}
-			return hookfirst.Run(c.Context(), args, c.InOrStdin(), c.OutOrStdout())
+			if code := cli.HookExit(cli.Hook(c.Context(), args, c.InOrStdin(), c.OutOrStdout())); code != exitDone {
+				return exit(code)
+			}
+			return nil
 		},
 	}
 }

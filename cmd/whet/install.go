@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/install"
 	"github.com/whet-dev/whet/internal/state"
@@ -208,7 +209,7 @@ func machine() (install.Env, error) {
 		return install.Env{}, fmt.Errorf("looking for the agents' configuration: %w; set it", err)
 	}
 	exe, err := stableExe()
-	return install.Env{GOOS: runtime.GOOS, Home: home, Exe: exe, Getenv: os.Getenv, LookPath: exec.LookPath, Guests: guests()}, err
+	return install.Env{GOOS: runtime.GOOS, Home: home, Exe: exe, HookExe: hookExe(exe), Getenv: os.Getenv, LookPath: exec.LookPath, Guests: guests()}, err
 }
 
 // guests are the servers of the packages that a person has enabled for all
@@ -221,6 +222,19 @@ func guests() (out []install.Guest) {
 	return out
 }
 
+// goInstall is how a person with Go gets both programs.
+const goInstall = "go install github.com/whet-dev/whet/cmd/...@latest"
+
+// hookExe returns the whet-hook that lies beside whet, if it is of the same version.
+func hookExe(whet string) string {
+	path := filepath.Join(filepath.Dir(whet), "whet-hook"+filepath.Ext(whet))
+	out, err := exec.Command(path, "version").Output()
+	if err != nil || strings.TrimSpace(string(out)) != "whet-hook "+cli.Version() {
+		return ""
+	}
+	return path
+}
+
 // stableExe returns this program's path as it will be after an upgrade: the
 // name on PATH rather than what it points to, which may have a version in it.
 func stableExe() (string, error) {
@@ -229,7 +243,7 @@ func stableExe() (string, error) {
 		return "", err
 	}
 	if strings.Contains(filepath.ToSlash(exe), "/go-build") {
-		return "", errors.New("this whet was built for one run (go run) and is gone after it; install it first: go install github.com/whet-dev/whet/cmd/whet@latest")
+		return "", errors.New("this whet was built for one run (go run) and is gone after it; install it first: " + goInstall)
 	}
 	found, err := exec.LookPath("whet")
 	if err != nil {

@@ -12,14 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/market"
 )
 
-// version is set by the release build.
-var version = "0.1.0-dev"
-
-// Exit codes of every command but hook, whose 2 hosts read as "block this
-// call": it is left to package hookfirst.
+// Exit codes of every command but hook, whose 2 hosts read as "block this call".
 const (
 	exitDone   = 0
 	exitFailed = 1
@@ -79,7 +76,7 @@ Start here:
 Or without an agent:
   whet run        whet's own, with any model
   whet tools      what an agent gets; whet call TOOL JSON uses it exactly so`,
-		Version:       version,
+		Version:       cli.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noSuchCommand,
@@ -173,7 +170,7 @@ func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", GroupID: "people", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(c.OutOrStdout(), "whet", version)
+			_, err := fmt.Fprintln(c.OutOrStdout(), "whet", cli.Version())
 			return err
 		},
 	}

@@ -10,13 +10,16 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/internal/peer"
 	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/client"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"whet": main, "lintserver": lintServer})
+	testscript.Main(m, map[string]func(){
+		"whet": main, "whet-hook": func() { os.Exit(cli.WhetHook(os.Args[1:])) }, "lintserver": lintServer,
+	})
 }
 
 // Each script in testdata/script runs the real program in an empty home. It is

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/whet-dev/whet/cmd/internal/cli"
 )
 
 // manCommand writes the manual pages for a release. Only that build has it,
@@ -23,7 +25,7 @@ func manCommand() *cobra.Command {
 			}
 			date := time.Unix(seconds, 0).UTC()
 			c.Root().DisableAutoGenTag = true
-			return doc.GenManTree(c.Root(), &doc.GenManHeader{Section: "1", Date: &date, Source: "whet " + version, Manual: "whet"}, args[0])
+			return doc.GenManTree(c.Root(), &doc.GenManHeader{Section: "1", Date: &date, Source: "whet " + cli.Version(), Manual: "whet"}, args[0])
 		},
 	}
 }

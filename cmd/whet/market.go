@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/internal/project"
 	"github.com/whet-dev/whet/kit"
 	"github.com/whet-dev/whet/market"
@@ -69,7 +70,7 @@ func (f *marketFlags) open() (*market.Market, error) {
 		return nil, err
 	}
 	m := kit.Market(dir, project.Worktree(dir))
-	m.Version, m.Wait = version, marketWait
+	m.Version, m.Wait = cli.Version(), marketWait
 	return &m, nil
 }
 

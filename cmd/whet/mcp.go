@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/whet-dev/whet"
-	"github.com/whet-dev/whet/cmd/whet/hookfirst"
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/host/mcp"
 	"github.com/whet-dev/whet/internal/proc"
 	"github.com/whet-dev/whet/internal/state"
@@ -53,7 +53,7 @@ An agent's host starts this by itself; whet install puts it into the hosts.`,
 			}
 			s := &mcp.Server{
 				Kit: p.kit, Session: p.session("", role), Stores: state.Memories(),
-				Version: version, Log: hookfirst.Logger(c.ErrOrStderr()),
+				Version: cli.Version(), Log: cli.Logger(c.ErrOrStderr()),
 			}
 			s.Session.Host, s.Session.ID = "mcp", fmt.Sprintf("%d-%s", os.Getpid(), rand.Text())
 			if dir == "" && noProject(p.dir) {

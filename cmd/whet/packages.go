@@ -9,6 +9,7 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/kit"
 	"github.com/whet-dev/whet/kit/guards"
@@ -51,7 +52,7 @@ const maxAgain = 5
 func begin(ctx context.Context, set packages.Set, o *agent.Options, log *slog.Logger) (*guest, error) {
 	g := &guest{set: set, session: o.Session, log: log}
 	bring(set, o, log)
-	g.servers = set.Start(ctx, packages.Starting{Version: version, Dir: o.Session.Dir})
+	g.servers = set.Start(ctx, packages.Starting{Version: cli.Version(), Dir: o.Session.Dir})
 	o.Kit.Tools = append(slices.Clone(o.Kit.Tools), g.servers.Tools...)
 	o.Inbox = g.inbox(o.Inbox)
 	texts, err := g.said(ctx, packages.Event{Name: packages.SessionStart})

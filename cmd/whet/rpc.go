@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/whet-dev/whet"
-	"github.com/whet-dev/whet/cmd/whet/hookfirst"
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/host/rpc"
 	"github.com/whet-dev/whet/internal/proc"
@@ -48,9 +48,9 @@ message a line. The plugin of OpenCode starts it; nobody else has to.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			speaks(c, "a plugin")
 			proc.LeaveTerminal()
-			p := &pluginChild{ctx: c.Context(), log: hookfirst.Logger(c.ErrOrStderr()), stores: state.Memories()}
+			p := &pluginChild{ctx: c.Context(), log: cli.Logger(c.ErrOrStderr()), stores: state.Memories()}
 			defer p.close()
-			return rpc.Server{Version: version, Setup: p.setup, Log: p.log}.Serve(c.Context(), os.Stdin, os.Stdout)
+			return rpc.Server{Version: cli.Version(), Setup: p.setup, Log: p.log}.Serve(c.Context(), os.Stdin, os.Stdout)
 		},
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/agent"
-	"github.com/whet-dev/whet/cmd/whet/hookfirst"
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/internal/proc"
 	"github.com/whet-dev/whet/internal/project"
@@ -142,7 +142,7 @@ func serveTasks(c *cobra.Command, dir string, onDemand bool) error {
 		return err
 	}
 	defer unlock()
-	log := hookfirst.Logger(c.ErrOrStderr())
+	log := cli.Logger(c.ErrOrStderr())
 	if line, err := lifeLine(); err != nil {
 		log.Warn("commands of tasks may outlive a killed runner", "err", err)
 	} else {
@@ -153,7 +153,7 @@ func serveTasks(c *cobra.Command, dir string, onDemand bool) error {
 		log.Warn("configuration", "problem", p.String())
 	}
 	r, err := taskrun.Open(taskrun.Config{
-		Dir: dir, Options: l.Config.Task, Worker: findWorker, Seats: councilSeats, Version: version, Log: log,
+		Dir: dir, Options: l.Config.Task, Worker: findWorker, Seats: councilSeats, Version: cli.Version(), Log: log,
 		Backends: func(hear task.Hear, s *store.Store) []task.Backend {
 			all := []task.Backend{llm.New(openAgent(log), s, hear), opencode.New(l.Config.Task.OpenCode, nil, brief, hear)}
 			for name, a := range l.Config.Task.ACP {

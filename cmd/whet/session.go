@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/whet-dev/whet"
-	"github.com/whet-dev/whet/cmd/whet/hookfirst"
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/internal/project"
 	"github.com/whet-dev/whet/internal/state"
@@ -43,7 +43,7 @@ func open(c *cobra.Command, dir string) (*place, error) {
 	if p.config.Inert {
 		fmt.Fprintln(c.ErrOrStderr(), "whet: WHET_DISABLE is set: there are no tools and no guards")
 	}
-	p.kit = kit.New(p.config, hookfirst.Logger(c.ErrOrStderr()))
+	p.kit = kit.New(p.config, cli.Logger(c.ErrOrStderr()))
 	return p, nil
 }
 

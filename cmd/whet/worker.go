@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/whet-dev/whet/agent"
-	"github.com/whet-dev/whet/cmd/whet/hookfirst"
+	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/kit"
 	"github.com/whet-dev/whet/task"
@@ -34,7 +34,7 @@ const workerSlots = 8
 func serveWorker(c *cobra.Command, dir string) error {
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	log := hookfirst.Logger(c.ErrOrStderr())
+	log := cli.Logger(c.ErrOrStderr())
 	if os.Getenv("WHET_LOG") == "" { // whoever watches a worker wants to see what it does
 		log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
 	}

@@ -120,7 +120,7 @@ func (r *maker) begin() (err error) {
 // pages makes the manual pages and the completions, by the program itself.
 func (r *maker) pages() error {
 	whet := filepath.Join(r.scratch, "whet-man")
-	if _, err := r.run(nil, "go", "build", "-tags", "manpages", "-ldflags", "-X main.version="+r.version, "-o", whet, "./cmd/whet"); err != nil {
+	if _, err := r.run(nil, "go", "build", "-tags", "manpages", "-ldflags", "-X github.com/whet-dev/whet/cmd/internal/cli.release="+r.version, "-o", whet, "./cmd/whet"); err != nil {
 		return err
 	}
 	man := filepath.Join(r.scratch, "man")
@@ -174,7 +174,7 @@ func (r *maker) archive(target string) (string, error) {
 	}
 	path := filepath.Join(r.dist, name, exe)
 	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0"}
-	if _, err := r.run(env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w -buildid= -X main.version="+r.version, "-o", path, "./cmd/whet"); err != nil {
+	if _, err := r.run(env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w -buildid= -X github.com/whet-dev/whet/cmd/internal/cli.release="+r.version, "-o", path, "./cmd/whet"); err != nil {
 		return "", err
 	}
 	b, err := os.ReadFile(path)

@@ -1,4 +1,4 @@
-package hookfirst_test
+package cli_test
 
 import (
 	"os/exec"

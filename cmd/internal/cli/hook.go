@@ -1,22 +1,10 @@
-// Package hookfirst answers a hook event before the rest of the program is
-// initialised.
-//
-// A hook is a new process for each event. Of its time, most goes to packages
-// that only other commands need (model clients, the MCP SDK) setting
-// themselves up. Go initialises packages in the order of their import paths as
-// soon as what they import is ready; this one imports little, so its turn
-// comes before theirs. It is the one place in whet with an init function, and
-// is worth a seventh of the whole process (bench/hook measures it).
-//
-// Invariant: it imports no package that reaches net/http. Its test holds it.
-package hookfirst
+package cli
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"time"
 
@@ -29,17 +17,24 @@ import (
 	"github.com/whet-dev/whet/market"
 )
 
-func init() {
-	if len(os.Args) != 3 || os.Args[1] != "hook" {
-		return
+// WhetHook is the program whet-hook. It returns the exit status, never 2 for
+// wrong arguments: hosts read that as "block this call".
+func WhetHook(args []string) int {
+	switch {
+	case len(args) > 0 && args[0] == "hook":
+		return HookExit(Hook(context.Background(), args[1:], os.Stdin, os.Stdout))
+	case len(args) == 1 && args[0] == "version":
+		fmt.Println("whet-hook", Version())
+		return 0
 	}
-	if d, err := hook.Lookup(os.Args[2]); err == nil {
-		os.Exit(exitCode(answer(context.Background(), d, newImpatient(d, os.Stdin), os.Stdout)))
-	}
+	fmt.Fprintln(os.Stderr, "whet-hook: usage: whet-hook hook HOST, or whet-hook version; everything else is whet's: whet --help")
+	return 1
 }
 
-// exitCode is 2, which hosts read as "block this call", for that alone.
-func exitCode(err error) int {
+// HookExit says on standard error why a hook's answer isn't on its output, and
+// returns the exit status: 2, which hosts read as "block this call", for that
+// alone.
+func HookExit(err error) int {
 	var blocked *hook.Blocked
 	switch {
 	case err == nil:
@@ -65,7 +60,7 @@ type impatient struct {
 
 func newImpatient(d *hook.Dialect, r io.Reader) impatient {
 	return impatient{r, time.AfterFunc(idle, func() {
-		os.Exit(exitCode(failOpen(d, fmt.Errorf("hook: no complete JSON on standard input after %v of silence", idle))))
+		os.Exit(HookExit(failOpen(d, fmt.Errorf("hook: no complete JSON on standard input after %v of silence", idle))))
 	})}
 }
 
@@ -76,8 +71,9 @@ func (i impatient) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Run is the command "whet hook" for whatever init has not answered.
-func Run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+// Hook is the command "hook HOST": it answers one event. An input that stays
+// silent ends the process.
+func Hook(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("usage: whet hook HOST")
 	}
@@ -85,7 +81,7 @@ func Run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	return answer(ctx, d, in, out)
+	return answer(ctx, d, newImpatient(d, in), out)
 }
 
 func answer(ctx context.Context, d *hook.Dialect, in io.Reader, out io.Writer) (err error) {
@@ -112,16 +108,4 @@ func setup(dir, worktree string) (*whet.Kit, func(string) whet.Store) {
 	l := config.Load[guards.Config](dir, worktree, os.Environ())
 	where := market.Where{Dir: dir, Worktree: worktree, Environ: os.Environ()}
 	return &whet.Kit{Guards: guards.WithPackages(guards.New(l.Config, l.Report), l.Config, where), Log: Logger(io.Discard)}, state.Default
-}
-
-// Logger writes to the file that $WHET_LOG names, or else warnings to w. A hook
-// gives it nowhere: hosts show what a hook writes to standard error.
-func Logger(w io.Writer) *slog.Logger {
-	level := slog.LevelWarn
-	if path := os.Getenv("WHET_LOG"); path != "" {
-		if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err == nil {
-			w, level = f, slog.LevelDebug
-		}
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
