@@ -41,14 +41,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built is the real program, built once.
+// built is the real program, with whet-hook beside it, built once.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "whet-e2e")
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "whet")
-	out, err := exec.Command("go", "build", "-o", path, "../cmd/whet").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "../cmd/...").CombinedOutput()
 	if err != nil {
 		return path, fmt.Errorf("go build: %w\n%s", err, out)
 	}

@@ -23,8 +23,10 @@ func TestPeerNpm(t *testing.T) {
 	if err := os.MkdirAll(dist, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Link(whetBinary(t), filepath.Join(dist, "whet")); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"whet", "whet-hook"} {
+		if err := os.Link(filepath.Join(filepath.Dir(whetBinary(t)), name), filepath.Join(dist, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	out := filepath.Join(h.dir, "packages")
 	h.run(t, []string{"WHET_DIST=" + filepath.Dir(dist)}, script(t, "npm-packages"), "9.9.9", out, platform)
@@ -43,7 +45,7 @@ func TestPeerNpm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants(t, string(hooks), filepath.Join("node_modules/@whet-dev", platform, "bin/whet")) // not Node's launcher
+	wants(t, string(hooks), filepath.Join("node_modules/@whet-dev", platform, "bin/whet-hook")) // not Node's launcher
 
 	h.write("s.txt", moved)
 	driver, err := filepath.Abs("testdata/opencode2.mjs")

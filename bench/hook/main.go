@@ -35,13 +35,15 @@ func run(ctx context.Context, w io.Writer) error {
 	}
 	fmt.Fprintf(w, "%s\n\n", measure.Machine())
 	env := append(os.Environ(), "HOME="+dir, "WHET_STATE="+filepath.Join(dir, "state"))
-	event := func(name, stdin string) measure.Contender {
-		return process(ctx, "whet hook claude-code, "+name, whet, env, stdin, "hook", "claude-code")
-	}
+	const (
+		before = `{"session_id":"s","cwd":"/","hook_event_name":"PreToolUse","tool_name":"Read","tool_use_id":"1","tool_input":{"file_path":"/a"}}`
+		after  = `{"session_id":"s","cwd":"/","hook_event_name":"PostToolUse","tool_name":"Read","tool_use_id":"1","tool_input":{"file_path":"/a"},"tool_response":"hello"}`
+	)
 	rows, err := measure.Compare(400,
 		process(ctx, "empty Go program", empty, env, ""),
-		event("before Read", `{"session_id":"s","cwd":"/","hook_event_name":"PreToolUse","tool_name":"Read","tool_use_id":"1","tool_input":{"file_path":"/a"}}`),
-		event("after Read", `{"session_id":"s","cwd":"/","hook_event_name":"PostToolUse","tool_name":"Read","tool_use_id":"1","tool_input":{"file_path":"/a"},"tool_response":"hello"}`),
+		process(ctx, "whet-hook, before Read", whet+"-hook", env, before, "hook", "claude-code"),
+		process(ctx, "whet-hook, after Read", whet+"-hook", env, after, "hook", "claude-code"),
+		process(ctx, "whet, before Read", whet, env, before, "hook", "claude-code"),
 	)
 	if err != nil {
 		return err

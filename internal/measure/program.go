@@ -29,15 +29,16 @@ func BuildEmpty(ctx context.Context, dir string) (string, error) {
 	return empty, build(ctx, "-o", empty, source)
 }
 
-// BuildWhet builds whet in dir, and returns its path. The working directory must
-// be the repository's root.
+// BuildWhet builds whet and whet-hook in dir, as a release has them, and returns
+// the path of whet. The working directory must be the repository's root.
 func BuildWhet(ctx context.Context, dir string) (string, error) {
-	whet := filepath.Join(dir, "whet")
-	return whet, build(ctx, "-o", whet, "./cmd/whet")
+	return filepath.Join(dir, "whet"), build(ctx, "-trimpath", "-ldflags=-s -w", "-o", dir+string(filepath.Separator), "./cmd/...")
 }
 
 func build(ctx context.Context, args ...string) error {
-	if out, err := exec.CommandContext(ctx, "go", append([]string{"build"}, args...)...).CombinedOutput(); err != nil {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build"}, args...)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return nil

@@ -1,4 +1,4 @@
-// Release makes the archives of a version: the program for each system, with
+// Release makes the archives of a version: the programs for each system, with
 // the manual pages, shell completions, pages of docs/ and the schema. Made twice
 // from one commit they are the same bytes.
 //
@@ -120,7 +120,7 @@ func (r *maker) begin() (err error) {
 // pages makes the manual pages and the completions, by the program itself.
 func (r *maker) pages() error {
 	whet := filepath.Join(r.scratch, "whet-man")
-	if _, err := r.run(nil, "go", "build", "-tags", "manpages", "-ldflags", "-X github.com/whet-dev/whet/cmd/internal/cli.release="+r.version, "-o", whet, "./cmd/whet"); err != nil {
+	if _, err := r.run(nil, "go", "build", "-tags", "manpages", "-ldflags", r.named(), "-o", whet, "./cmd/whet"); err != nil {
 		return err
 	}
 	man := filepath.Join(r.scratch, "man")
@@ -164,28 +164,36 @@ func (r *maker) tree(dir, name string) error {
 	})
 }
 
-// archive makes the program for a target, and its archive.
+// archive makes the programs for a target, and their archive.
 func (r *maker) archive(target string) (string, error) {
 	system, arch, _ := strings.Cut(target, "/")
 	name := fmt.Sprintf("whet_%s_%s", system, arch)
-	exe := "whet"
-	if system == "windows" {
-		exe += ".exe"
-	}
-	path := filepath.Join(r.dist, name, exe)
+	dir := filepath.Join(r.dist, name)
 	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0"}
-	if _, err := r.run(env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w -buildid= -X github.com/whet-dev/whet/cmd/internal/cli.release="+r.version, "-o", path, "./cmd/whet"); err != nil {
+	if _, err := r.run(env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w -buildid= "+r.named(), "-o", dir+string(filepath.Separator), "./cmd/..."); err != nil {
 		return "", err
 	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
+	var files []file
+	for _, exe := range []string{"whet", "whet-hook"} {
+		if system == "windows" {
+			exe += ".exe"
+		}
+		b, err := os.ReadFile(filepath.Join(dir, exe))
+		if err != nil {
+			return "", err
+		}
+		files = append(files, file{name: exe, text: b, exec: true})
 	}
-	files := append([]file{{name: exe, text: b, exec: true}}, r.common...)
+	files = append(files, r.common...)
 	if system == "windows" {
 		return r.zip(name, files)
 	}
 	return r.tar(name, files)
+}
+
+// named are the linker's flags that give a program its version.
+func (r *maker) named() string {
+	return "-X github.com/whet-dev/whet/cmd/internal/cli.release=" + r.version
 }
 
 func (r *maker) run(env []string, name string, args ...string) (string, error) {

@@ -8,7 +8,7 @@ let path
 try {
   path = require.resolve(`@whet-dev/${process.platform}-${process.arch}/bin/${exe}`)
 } catch {
-  console.error(`whet: the package @whet-dev/${process.platform}-${process.arch} is not installed. Was npm told to leave out optional packages, or is there none for this platform? Another way: go install github.com/whet-dev/whet/cmd/whet@latest`)
+  console.error(`whet: the package @whet-dev/${process.platform}-${process.arch} is not installed. Was npm told to leave out optional packages, or is there none for this platform? Another way: go install github.com/whet-dev/whet/cmd/...@latest`)
   process.exit(1)
 }
 const result = spawnSync(path, process.argv.slice(2), { stdio: "inherit" })
