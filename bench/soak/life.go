@@ -208,9 +208,9 @@ func (l *life) leftBehind() {
 	}
 }
 
-// short runs whet to its end, with in as its input.
+// short runs whet-hook to its end, with in as its input.
 func (l *life) short(ctx context.Context, in []byte, open bool, args ...string) (code int, out []byte, errs *tail, err error) {
-	cmd := exec.CommandContext(ctx, l.whet, args...)
+	cmd := exec.CommandContext(ctx, l.whet+"-hook", args...)
 	errs = &tail{}
 	var got bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = l.world.project, l.world.env, &got, errs

@@ -90,10 +90,10 @@ func command(ctx context.Context) (ok bool, err error) {
 	return sum.faults.none(), nil
 }
 
-// build makes the program from the tree.
+// build makes whet and whet-hook from the tree.
 func build(ctx context.Context, dir string) (string, error) {
 	whet := filepath.Join(dir, "whet")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", whet, "github.com/whet-dev/whet/cmd/whet").CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), "github.com/whet-dev/whet/cmd/...").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
