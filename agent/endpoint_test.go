@@ -50,20 +50,6 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestPrintable(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain é 世界\tx\r\ny\n": "plain é 世界\tx\ny\n",
-		"\x1b[31mred\x07":      "␛[31mred␇",
-		"over\rwritten":        "over␍written",
-		"\u009b31m":            "\ufffd31m",
-		"a\u202egnp.exe":       "a\ufffdgnp.exe",
-	} {
-		if got := agent.Printable(in); got != want {
-			t.Errorf("Printable(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestPrinter(t *testing.T) {
 	var b strings.Builder
 	p := agent.Printer{W: &b}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 // A Printer shows a run's events to a person. What comes from a model or a
@@ -38,31 +40,31 @@ func (p *Printer) Paint(colour, s string) string {
 func (p *Printer) Event(e Event) {
 	switch e.Type {
 	case "start":
-		p.line(p.Paint(dim, Printable(fmt.Sprintf("%s as %s in %s", e.Model, e.Agent, e.Dir))))
+		p.line(p.Paint(dim, escape.Lines(fmt.Sprintf("%s as %s in %s", e.Model, e.Agent, e.Dir))))
 	case "text", "reasoning":
 		if p.said != e.Type {
 			p.fresh()
 		}
 		p.piece(e)
 	case "retry":
-		p.line(p.Paint(red, fmt.Sprintf("! %s; trying again in %v", Printable(e.Error), time.Duration(e.Wait*float64(time.Second)).Round(100*time.Millisecond))))
+		p.line(p.Paint(red, fmt.Sprintf("! %s; trying again in %v", escape.Lines(e.Error), time.Duration(e.Wait*float64(time.Second)).Round(100*time.Millisecond))))
 	case "message":
 		p.fresh()
 	case "call":
-		p.line(p.Paint(bold+blue, "› "+Printable(e.Call.Name)) + " " + Printable(brief(e.Call.Args)))
+		p.line(p.Paint(bold+blue, "› "+escape.Lines(e.Call.Name)) + " " + escape.Lines(brief(e.Call.Args)))
 	case "result":
 		colour := dim
 		if e.Result.Failed {
 			colour = red
 		}
-		p.line(p.Paint(colour, indent(Printable(e.Result.Text))))
+		p.line(p.Paint(colour, indent(escape.Lines(e.Result.Text))))
 	case "end":
 		p.line(p.Paint(dim, e.Outcome.summary()))
 	}
 }
 
 func (p *Printer) piece(e Event) {
-	s := Printable(e.Text)
+	s := escape.Lines(e.Text)
 	p.midline, p.said = !strings.HasSuffix(s, "\n"), e.Type
 	if e.Type == "reasoning" {
 		s = p.Paint(dim, s)
@@ -128,21 +130,4 @@ func indent(s string) string {
 		b.WriteString("  " + l + "\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// Printable replaces what a terminal would obey, or what would show a text in
-// another order than it stands in, by marks. Line ends and tabs stay.
-func Printable(s string) string {
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < 0x20:
-			return 0x2400 + r // the picture of the control character
-		case r >= 0x7f && r <= 0x9f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f:
-			return '\ufffd'
-		}
-		return r
-	}, s)
 }

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/internal/proc"
 )
@@ -154,7 +154,7 @@ func firstLine(out []byte) string {
 	const longest = 200
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimSpace(strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) {
+			if escape.Hidden(r) {
 				return ' '
 			}
 			return r

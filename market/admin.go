@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/market/store"
 )
 
@@ -142,7 +143,7 @@ func (m *Market) Repair(ctx context.Context) (Outcome, error) {
 	}
 	o := Outcome{Action: "repair", OK: len(left) == 0, Changed: len(done) > 0, Text: "nothing to repair"}
 	if lines := append(done, left...); len(lines) > 0 {
-		o.Text = printable(strings.Join(lines, "\n"))
+		o.Text = escape.Lines(strings.Join(lines, "\n"))
 	}
 	return o, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/market/convert"
 )
 
@@ -22,7 +23,7 @@ func offer(path string, all []convert.Entry) Outcome {
 		}
 		lines = append(lines, line)
 	}
-	return Outcome{Action: "import", OK: true, Text: printable(strings.Join(lines, "\n"))}
+	return Outcome{Action: "import", OK: true, Text: escape.Lines(strings.Join(lines, "\n"))}
 }
 
 // ImportSome imports the named plugins of a catalogue, all that are in it if
@@ -67,6 +68,6 @@ func (m *Market) ImportSome(ctx context.Context, path string, names []string) (O
 		o.Packages = append(o.Packages, *one.Package)
 		lines = append(lines, one.Text)
 	}
-	o.Text = printable(strings.Join(lines, "\n"))
+	o.Text = escape.Lines(strings.Join(lines, "\n"))
 	return o, nil
 }

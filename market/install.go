@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/market/convert"
 	"github.com/whet-dev/whet/market/plugin"
 	"github.com/whet-dev/whet/market/store"
@@ -177,7 +178,7 @@ func (m *Market) finish(o Outcome) Outcome {
 		o.ReloadRequired = unknown
 	}
 	for _, n := range o.Notes {
-		o.Text += "\nnote: " + printable(n)
+		o.Text += "\nnote: " + escape.Lines(n)
 	}
 	return o
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/lazyregexp"
 	"github.com/whet-dev/whet/market/plugin"
 )
@@ -90,7 +90,7 @@ const maxLints = 20
 func lint(p *plugin.Plugin) (found []string) {
 	all := append([]plugin.Text{{File: "plugin.json", Body: p.Title + "\n" + p.Description}}, texts(p)...)
 	for _, t := range all {
-		if n := count(t.Body, hidden); n > 0 {
+		if n := count(t.Body, escape.Hidden); n > 0 {
 			found = append(found, fmt.Sprintf("%s: %s that can't be seen", t.File, plural(n, "character")))
 		}
 		for _, l := range lints {
@@ -117,13 +117,4 @@ func count(s string, is func(rune) bool) (n int) {
 		}
 	}
 	return n
-}
-
-// hidden reports whether a character does something without being seen:
-// controls, the marks of direction, zero-width and tag characters.
-func hidden(r rune) bool {
-	if r < 0x80 {
-		return r < ' ' || r == 0x7f
-	}
-	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r >= 0xE0000 && r <= 0xE007F
 }

@@ -1,11 +1,13 @@
 package market
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/market/plugin"
 	"github.com/whet-dev/whet/market/store"
 )
@@ -51,14 +53,7 @@ func (s *state) summary(id string) Summary {
 // Columns are the summary's line in a list: name, state, kinds of parts (with !
 // for those that run something and may not yet), title.
 func (s Summary) Columns() []string {
-	return []string{s.ID + "@" + s.Version, s.State, cmpOr(strings.Join(s.kinds(), ","), "-"), printable(s.Title)}
-}
-
-func cmpOr(s, or string) string {
-	if s == "" {
-		return or
-	}
-	return s
+	return []string{s.ID + "@" + s.Version, s.State, cmp.Or(strings.Join(s.kinds(), ","), "-"), escape.Lines(s.Title)}
 }
 
 func (s Summary) kinds() (kinds []string) {
@@ -115,11 +110,11 @@ func (m *Market) Verify(ctx context.Context, id string) (Outcome, error) {
 		}
 		for _, f := range found {
 			o.OK = false
-			lines = append(lines, printable(fmt.Sprintf("FAIL %s@%s %s", id, p.Version, f)))
+			lines = append(lines, escape.Lines(fmt.Sprintf("FAIL %s@%s %s", id, p.Version, f)))
 			o.Diagnostics = append(o.Diagnostics, Diagnostic{"disk", id, "corrupt", f.String()})
 		}
 		for _, l := range p.Lint {
-			lines = append(lines, printable("  note: "+l))
+			lines = append(lines, escape.Lines("  note: "+l))
 		}
 		o.Packages = append(o.Packages, s.summary(id))
 	}
@@ -205,7 +200,7 @@ func (m *Market) Detail(id string) (*Detail, error) {
 func (d *Detail) text(content bool) string {
 	var b strings.Builder
 	line := func(format string, a ...any) {
-		fmt.Fprintln(&b, strings.TrimRight(printable(fmt.Sprintf(format, a...)), " "))
+		fmt.Fprintln(&b, strings.TrimRight(escape.Lines(fmt.Sprintf(format, a...)), " "))
 	}
 	line("# %s@%s", d.ID, d.Version)
 	if d.Title != "" {
@@ -279,7 +274,7 @@ func (d *Detail) text(content bool) string {
 	}
 	if content && d.Plugin != nil {
 		for _, t := range texts(d.Plugin) {
-			fmt.Fprintf(&b, "\n## %s\n\n%s\n", printable(t.File), fenced(printable(t.Body)))
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n", escape.Lines(t.File), fenced(escape.Lines(t.Body)))
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")

@@ -1,11 +1,13 @@
 package market
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/market/store"
 )
 
@@ -72,7 +74,7 @@ func (s *state) corrupt() map[string][]store.Finding {
 func (m *Market) statusText(s *state, o Outcome) string {
 	var b strings.Builder
 	line := func(format string, a ...any) {
-		fmt.Fprintln(&b, strings.TrimRight(printable(fmt.Sprintf(format, a...)), " "))
+		fmt.Fprintln(&b, strings.TrimRight(escape.Lines(fmt.Sprintf(format, a...)), " "))
 	}
 	section := func(name string, n int) {
 		if n > 0 {
@@ -85,7 +87,7 @@ func (m *Market) statusText(s *state, o Outcome) string {
 			files = append(files, f.path)
 		}
 	}
-	line("project: %s (scope files: %s)", cmpOr(m.Dir, "none"), strings.Join(files, ", "))
+	line("project: %s (scope files: %s)", cmp.Or(m.Dir, "none"), strings.Join(files, ", "))
 	line("reload_required: %s", o.ReloadRequired)
 	for _, n := range o.Notes {
 		line("note: %s", n)
@@ -122,7 +124,7 @@ func (m *Market) statusText(s *state, o Outcome) string {
 	}
 	section("diagnostics", len(o.Diagnostics))
 	for _, d := range o.Diagnostics {
-		line("  %s %s %s: %s", d.Scope, cmpOr(d.ID, "-"), d.Code, d.Text)
+		line("  %s %s %s: %s", d.Scope, cmp.Or(d.ID, "-"), d.Code, d.Text)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
@@ -132,18 +134,4 @@ func agents(names []string) string {
 		return ""
 	}
 	return "agent=" + strings.Join(names, ",")
-}
-
-// printable takes out what a terminal would obey instead of show. Tabs and
-// line ends stay.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t' || r == '\n':
-			return r
-		case hidden(r):
-			return -1
-		}
-		return r
-	}, s)
 }

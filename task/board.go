@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
+
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 // The board's fixed parts. They are the same bytes in every request.
@@ -165,7 +166,7 @@ func (t *Task) brief() string {
 // nothing in it that could be taken for markup.
 func Line(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+		if escape.Hidden(r) {
 			return ' '
 		}
 		return r

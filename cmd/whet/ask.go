@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/whet-dev/whet"
-	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 // An asker puts the agent's wishes to the person at the terminal.
@@ -30,7 +30,7 @@ func (a *asker) ask(ctx context.Context, p whet.Permission) error {
 		return nil
 	}
 	fmt.Fprintf(a.out, "\nThe agent wants to use %s%s:\n  %s\n", p.Action, because(p.Reason),
-		strings.ReplaceAll(agent.Printable(p.Subject), "\n", "\n  "))
+		strings.ReplaceAll(escape.Lines(p.Subject), "\n", "\n  "))
 	for {
 		fmt.Fprintf(a.out, "Allow it? [y]es, [n]o, [a]lways %s in this run: ", p.Action)
 		answer, err := a.line(ctx)
@@ -56,7 +56,7 @@ func because(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return " (" + agent.Printable(reason) + ")"
+	return " (" + escape.Lines(reason) + ")"
 }
 
 // line waits for a line, or for ctx. The end of the input is an empty line.

@@ -23,6 +23,7 @@ import (
 	"github.com/whet-dev/whet/agent"
 	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/config"
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/scriptmodel"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit"
@@ -171,7 +172,7 @@ func demo(ctx context.Context, w io.Writer, colour bool, steps []demoStep) (err 
 			return ctx.Err()
 		case err != nil:
 			wrong++
-			fmt.Fprintln(w, p.Paint("\x1b[31m", "✗ "+agent.Printable(err.Error())))
+			fmt.Fprintln(w, p.Paint("\x1b[31m", "✗ "+escape.Lines(err.Error())))
 		default:
 			fmt.Fprintln(w, p.Paint("\x1b[32m", "✓ "+s.right))
 		}

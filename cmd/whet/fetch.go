@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/whet-dev/whet/cmd/internal/cli"
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/kit"
 	"github.com/whet-dev/whet/webfetch"
 )
@@ -149,7 +150,7 @@ func sentence(e *webfetch.Error) error {
 	if e.Hint != "" {
 		text += "\n  " + e.Hint
 	}
-	return errors.New(printable(text))
+	return errors.New(escape.Lines(text))
 }
 
 func printPage(c *cobra.Command, p *webfetch.Page, asJSON, metadata bool) error {
@@ -163,12 +164,12 @@ func printPage(c *cobra.Command, p *webfetch.Page, asJSON, metadata bool) error 
 	} else {
 		for _, s := range p.Signals {
 			if s != "very_short_content" && !strings.HasPrefix(s, "non_english") { // anyone can see these
-				fmt.Fprintln(c.ErrOrStderr(), "whet: note:", printable(s))
+				fmt.Fprintln(c.ErrOrStderr(), "whet: note:", escape.Lines(s))
 			}
 		}
 	}
 	if isTerminal(w) {
-		text = printable(text)
+		text = escape.Lines(text)
 	}
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"

@@ -16,10 +16,10 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"github.com/whet-dev/whet/agent"
 	"github.com/whet-dev/whet/cmd/internal/cli"
 	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/install"
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/state"
 	"github.com/whet-dev/whet/kit"
 )
@@ -175,7 +175,7 @@ func show(w io.Writer, c install.Change) {
 	default:
 		text := string(diff.Diff(c.Path, c.Before, c.Path, c.After))
 		_, text, _ = strings.Cut(text, "\n") // the line with the command's name
-		fmt.Fprintln(w, agent.Printable(text))
+		fmt.Fprintln(w, escape.Lines(text))
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"strings"
-	"unicode"
 
 	"golang.org/x/term"
 )
@@ -19,16 +17,6 @@ func isTerminal(stream any) bool {
 // colour tells whether a stream is a terminal of a person who wants colours.
 func colour(stream any) bool {
 	return isTerminal(stream) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
-
-// printable removes what a terminal would obey.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, s)
 }
 
 // jsonLines writes each value on a line of its own, text as it is.

@@ -8,11 +8,11 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/whet-dev/whet/applypatch"
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 // Exit codes of whet patch beyond the common ones.
@@ -211,20 +211,16 @@ func patchRecover() *cobra.Command {
 }
 
 // diffText is a diff as it is, or for a terminal: in colour if that is
-// wanted, and without control characters, which a file may have put there to
-// deceive.
+// wanted, with a mark for each hidden character, which a file may have put there
+// to deceive.
 func diffText(w io.Writer, diff string) string {
 	if !isTerminal(w) {
 		return diff
 	}
 	var b strings.Builder
 	for line := range strings.Lines(diff) {
-		line = strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) && r != '\t' && r != '\n' {
-				return '\ufffd'
-			}
-			return r
-		}, line)
+		// A line end that changes must be seen here.
+		line = escape.Lines(strings.ReplaceAll(line, "\r\n", "\u240d\n"))
 		code := ""
 		switch {
 		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/whet-dev/whet/agent"
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/project"
 	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/client"
@@ -116,7 +116,7 @@ func age(d time.Duration) string {
 
 // short is s on one line, for a terminal, at most n characters.
 func short(s string, n int) string {
-	s = agent.Printable(strings.Join(strings.Fields(s), " "))
+	s = escape.Lines(strings.Join(strings.Fields(s), " "))
 	if rs := []rune(s); len(rs) > n {
 		return string(rs[:n-1]) + "…"
 	}
@@ -135,7 +135,7 @@ func taskShow() *cobra.Command {
 			return printJSON(c.OutOrStdout(), reply.Task)
 		}
 		t := reply.Task
-		fmt.Fprintf(c.OutOrStdout(), "%s\nsession: %s\n\n%s\n", reply.Text, agent.Printable(t.Parent), heading("Prompt", t.Prompt))
+		fmt.Fprintf(c.OutOrStdout(), "%s\nsession: %s\n\n%s\n", reply.Text, escape.Lines(t.Parent), heading("Prompt", t.Prompt))
 		if t.Text != "" || t.Reason != "" {
 			fmt.Fprint(c.OutOrStdout(), heading("Answer", strings.TrimSpace(t.Reason+"\n"+t.Text)))
 		}
@@ -148,7 +148,7 @@ func taskShow() *cobra.Command {
 }
 
 func heading(title, body string) string {
-	return fmt.Sprintf("── %s\n%s\n", title, agent.Printable(strings.TrimSpace(body)))
+	return fmt.Sprintf("── %s\n%s\n", title, escape.Lines(strings.TrimSpace(body)))
 }
 
 // followStep is how long a request for the next lines of a log may take.
@@ -208,7 +208,7 @@ func tell(c *cobra.Command, path string, q task.Request) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(c.OutOrStdout(), agent.Printable(reply.Text))
+	fmt.Fprintln(c.OutOrStdout(), escape.Lines(reply.Text))
 	if reply.Failed {
 		return exit(exitFailed)
 	}

@@ -39,5 +39,39 @@ func clean(s string) bool {
 }
 
 func shows(r rune) bool {
-	return r == '\t' || r >= ' ' && r < 0x7f || r > 0xa0 && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
+	return r == '\t' || r != 0xa0 && !Hidden(r) && !unicode.Is(unicode.Co, r)
+}
+
+// Hidden reports whether a character does something without being seen: it
+// moves the cursor or speaks to the terminal (controls, tabs and line ends among
+// them), changes the order of what stands beside it, or has no width.
+func Hidden(r rune) bool {
+	switch {
+	case r < utf8.RuneSelf:
+		return r < ' ' || r == 0x7f
+	case r >= 0xe0000 && r <= 0xe0fff: // tags, and selectors that can carry any text
+		return true
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r == '\u115f' || r == '\u3164'
+}
+
+// Lines returns a text of many lines for a person: what is hidden has a mark in
+// its place. Line ends and tabs stay, and what joins letters of one word or
+// parts of an emoji.
+func Lines(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	prev := rune(0)
+	return strings.Map(func(r rune) rune {
+		before := prev
+		prev = r
+		switch {
+		case r == '\n' || r == '\t' || !Hidden(r):
+			return r
+		case r < ' ':
+			return 0x2400 + r // the picture of the control character
+		case (r == '\u200c' || r == '\u200d') && before > unicode.MaxASCII:
+			return r
+		}
+		return utf8.RuneError
+	}, s)
 }

@@ -153,13 +153,13 @@ func TestHooks(t *testing.T) {
 func TestProgramsAreVisible(t *testing.T) {
 	p := &plugin.Plugin{
 		Hooks:   []plugin.Hook{{Event: "stop", Command: "echo \x1b[8mhidden\u202e\x07"}},
-		Servers: []plugin.Server{{Name: "s\x1b", Type: "stdio", Command: "x", Args: []string{"it's", "\x9b0m"}, Env: map[string]string{"LD_PRELOAD": "./a b"}}},
+		Servers: []plugin.Server{{Name: "s\x1b\n- module safe", Type: "stdio", Command: "x", Args: []string{"it's", "\x9b0m"}, Env: map[string]string{"LD_PRELOAD": "./a b"}}},
 		Scripts: []string{"run.sh"}, Modules: []string{"m.ts"},
 		Formatters: []plugin.Formatter{{Name: "f", Value: []byte(`{"command":["f","$FILE"]}`)}},
 	}
 	want := []plugin.Program{
-		{Kind: "hook", Name: "stop", Line: "echo \ufffd[8mhidden\ufffd\ufffd"},
-		{Kind: "mcp", Name: "s\ufffd", Line: `LD_PRELOAD='./a b' x 'it'\''s' '` + "\ufffd0m'"},
+		{Kind: "hook", Name: "stop", Line: "echo ␛[8mhidden\ufffd␇"},
+		{Kind: "mcp", Name: "s␛ - module safe", Line: `LD_PRELOAD='./a b' x 'it'\''s' '` + "\ufffd0m'"},
 		{Kind: "formatter", Name: "f", Line: "f $FILE"},
 		{Kind: "script", Name: "run.sh"},
 		{Kind: "module", Name: "m.ts"},

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
@@ -21,7 +21,7 @@ type Program struct {
 // lines have no character that a terminal would act on.
 func (p *Plugin) Programs() (list []Program) {
 	add := func(kind, name, line string) {
-		list = append(list, Program{kind, visible(name), visible(line)})
+		list = append(list, Program{kind, escape.Lines(oneLine(name)), escape.Lines(line)})
 	}
 	for _, h := range p.Hooks {
 		line := h.Command
@@ -90,14 +90,4 @@ func quote(words []string) string {
 		}
 	}
 	return strings.Join(out, " ")
-}
-
-// visible replaces what a terminal acts on or doesn't show.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }

@@ -3,12 +3,12 @@ package source
 import (
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/internal/lazyregexp"
 )
 
@@ -26,7 +26,7 @@ func clean(name string) (string, error) {
 		return "", refuse("name-not-utf8", name, "the name is not UTF-8")
 	case strings.ContainsAny(name, "\\\x00"):
 		return "", refuse("name-backslash-or-nul", name, "a name may have neither a backslash nor a zero byte")
-	case strings.ContainsFunc(name, hidden):
+	case strings.ContainsFunc(name, escape.Hidden):
 		return "", refuse("name-control-or-bidi", name, "the name has characters that can't be seen")
 	case strings.HasPrefix(name, "/") || drive.MatchString(name):
 		return "", refuse("absolute", name, "the name is absolute, and would be written outside of the package")
@@ -54,12 +54,6 @@ func clean(name string) (string, error) {
 	return out, nil
 }
 
-// hidden reports whether r misleads whoever reads the name: control
-// characters, marks of direction, and what has no width.
-func hidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == '\u115f' || r == '\u3164'
-}
-
 // fold is the same for two names that are one file on some system.
 func fold(name string) string {
 	if strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
@@ -71,7 +65,7 @@ func fold(name string) string {
 // printable makes a hostile name fit for a terminal.
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || hidden(r) {
+		if r == utf8.RuneError || escape.Hidden(r) {
 			return '\ufffd'
 		}
 		return r
