@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -68,6 +69,14 @@ func Run(ctx context.Context, o Options) (out *Outcome, err error) {
 	o.Session.Agent = o.Role.Name
 	r := &run{Options: o, kit: o.Role.kit(o.Kit, o.Disabled), out: &Outcome{Messages: o.History}}
 	defer func() {
+		// A model's client reads what others wrote. Its panic ends this run, not
+		// those beside it.
+		if p := recover(); p != nil {
+			out, err = r.out, fmt.Errorf("%s: internal error: %v", o.Model.Name(), p)
+			if o.Kit.Log != nil {
+				o.Kit.Log.Error("agent panicked", "panic", p, "stack", string(debug.Stack()))
+			}
+		}
 		e := Event{Type: "end", Step: r.out.Steps, Outcome: r.out}
 		if err != nil {
 			e.Error = err.Error()

@@ -355,3 +355,26 @@ func TestInbox(t *testing.T) {
 		}
 	}
 }
+
+// A panicking model's client ends its run alone, with a reason and what came
+// before.
+func TestPanickingModel(t *testing.T) {
+	var last agent.Event
+	o := options(agent.Endpoint{}, t.TempDir())
+	o.Model, o.Event = broken{}, func(e agent.Event) { last = e }
+	out, err := agent.Run(t.Context(), o)
+	if err == nil || err.Error() != "broken/model: internal error: index out of range" {
+		t.Errorf("error %v", err)
+	}
+	if out == nil || len(out.Messages) != 1 || last.Type != "end" || last.Error != err.Error() {
+		t.Errorf("outcome %+v, last event %+v", out, last)
+	}
+}
+
+type broken struct{}
+
+func (broken) Name() string { return "broken/model" }
+
+func (broken) Turn(context.Context, agent.Request, func(kind, text string)) (agent.Message, agent.Usage, error) {
+	panic("index out of range")
+}

@@ -89,7 +89,7 @@ func (x *run) state() task.Look {
 
 // work runs the agent's process from its start to its end.
 func (x *run) work(ctx context.Context, path, prompt string) {
-	l, err := x.process(ctx, path, prompt)
+	l, err := x.contained(ctx, path, prompt)
 	x.mu.Lock()
 	x.over, x.ended = true, true
 	l.Usage, l.Read, l.Text = x.look.Usage, x.look.Read, cmp.Or(l.Text, x.text.String())
@@ -102,6 +102,16 @@ func (x *run) work(ctx context.Context, path, prompt string) {
 	x.look = l
 	x.mu.Unlock()
 	x.b.hear(x.task.ID, x.task.Gen, task.Progress{})
+}
+
+// contained is process; a panic ends this run, not those beside it.
+func (x *run) contained(ctx context.Context, path, prompt string) (l task.Look, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l, err = task.Look{}, fmt.Errorf("internal error: %v", p)
+		}
+	}()
+	return x.process(ctx, path, prompt)
 }
 
 // process returns how the run looks in the end. An error without a look means
