@@ -104,6 +104,7 @@ func TestOneBadValueCostsOnlyItself(t *testing.T) {
 		{"wrong type", `{"loopGuard": {"warnAt": "many", "refuseAt": 9}}`, []string{`FILE:1:26: loopGuard.warnAt: want a whole number, got "many"`}, 7},
 		{"not whole", `{"loopGuard": {"warnAt": 4.5, "refuseAt": 9}}`, []string{`FILE:1:26: loopGuard.warnAt: want a whole number, got 4.5`}, 7},
 		{"unknown key", `{"loopguard": {"warnAt": 4}, "loopGuard": {"refuseAt": 9}}`, []string{`FILE:1:2: unknown key "loopguard" - did you mean "loopGuard"? (ignored)`}, 7},
+		{"problems in the order of the file", "{\"zzzzzz\": 1,\n \"yyyyyy\": 2, \"xxxxxx\": 3, \"loopGuard\": {\"refuseAt\": 9}}", []string{`FILE:1:2: unknown key "zzzzzz" (ignored)`, `FILE:2:2: unknown key "yyyyyy" (ignored)`, `FILE:2:15: unknown key "xxxxxx" (ignored)`}, 7},
 		{"unknown key, nothing like it", `{"zzzzzz": 1, "loopGuard": {"refuseAt": 9}}`, []string{`FILE:1:2: unknown key "zzzzzz" (ignored)`}, 7},
 		{"text for a list", `{"loopGuard": {"exempt": "read", "warnAt": 4, "refuseAt": 9}}`, []string{`FILE:1:26: loopGuard.exempt: want a list, took "read" as the only element`}, 4},
 		{"bad element", `{"loopGuard": {"exempt": ["read", {}], "warnAt": 4, "refuseAt": 9}}`, []string{`FILE:1:35: loopGuard.exempt[1]: want a text, got an object`}, 4},

@@ -233,9 +233,11 @@ func (l *loader) layer(source string, text []byte, project bool) {
 		p, _ := trust.Of(l.worktree)
 		c.trusted = p.Has(trust.Name(l.worktree, source), r.Digest)
 	}
+	from := len(l.Problems)
 	if c.object(&v, l.schema(), "") {
 		l.take(v, source)
 	}
+	slices.SortStableFunc(l.Problems[from:], func(a, b Problem) int { return cmp.Or(a.Line-b.Line, a.Col-b.Col) })
 }
 
 // take sets what is in v: objects merge, lists and plain values replace.

@@ -54,11 +54,14 @@ The exit status is 1 if there is a problem.
 				return err
 			}
 			hosts, err := wanted(e, args, false)
-			if err != nil {
+			if len(args) > 0 && err != nil {
 				return err
 			}
 			d := &doctor{ctx: c.Context(), env: e}
 			d.machine()
+			if err != nil {
+				d.add(finding{Check: "agents", Status: isProblem, Text: err.Error()})
+			}
 			for _, h := range hosts {
 				d.host(h)
 			}

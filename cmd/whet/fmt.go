@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -81,6 +82,8 @@ func (f formatting) files(ctx context.Context, args []string) (files []string, e
 		}
 		info, err := os.Stat(path)
 		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%s: there is no such file or directory", arg)
 		case err != nil:
 			return nil, err
 		case !info.IsDir():

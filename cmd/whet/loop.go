@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -36,6 +38,9 @@ Codex (JSON lines), exports of OpenCode, and sessions that are recorded as hashe
 				recs, err := recordings(c, name)
 				if c.Context().Err() != nil {
 					return c.Context().Err()
+				}
+				if p := (*fs.PathError)(nil); errors.As(err, &p) {
+					err = p.Err
 				}
 				if err != nil {
 					return fmt.Errorf("reading %s: %w", name, err)
