@@ -19,7 +19,13 @@ type Claim struct {
 	// Main is what a task that works in a worktree, then Dir, must leave alone:
 	// the checkout that the worktree was made from.
 	Main string `json:"main,omitempty"`
+	// Strict keeps the task itself from changing anything else.
+	Strict bool `json:"strict,omitempty"`
 }
+
+// Leaves reports whether the file, an absolute path, is none of those that the
+// task was given.
+func (c Claim) Leaves(file string) bool { return len(c.Files) > 0 && !c.Owns(file) }
 
 // Owns reports whether the claim names the file, an absolute path.
 func (c Claim) Owns(file string) bool {

@@ -32,6 +32,7 @@ type Options struct {
 // Ownership says what is done so that two tasks don't change the same files.
 type Ownership struct {
 	OnConflict string `json:"onConflict,omitempty" doc:"a task that wants files which a task at work owns: auto (the default: it works in a git worktree of its own, or waits where that can't be had), queue (it waits), refuse (it is not launched) or allow (nobody owns anything)" enum:"auto,queue,refuse,allow"`
+	Strict     bool   `json:"strict,omitempty" doc:"a task may change only the files that it was given; otherwise it is told when it changes others"`
 }
 
 // Wake says when an orchestrator that has ended its turn is made to go on. None

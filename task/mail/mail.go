@@ -55,6 +55,9 @@ func Guard(wake task.Wake) whet.Guard {
 		},
 		After: func(_ context.Context, c *whet.Call, r *whet.Result) error {
 			linked := errors.Join(link(c, r), noted(c, r))
+			if slices.Contains(editors, c.Tool) && !r.Failed {
+				astray(c, r)
+			}
 			text, err := news(c.Session, false)
 			if text != "" {
 				r.Note("%s", text)
@@ -200,7 +203,8 @@ func absolute(s whet.Session, name string) string {
 }
 
 // mayEdit refuses a call that would change a file that another task owns, that
-// lies outside the task's own worktree, or that has changed since it was read.
+// lies outside the task's own worktree or, where that is strict, of the files that
+// it was given, or that has changed since it was read.
 // Commands can't be looked through: what they change is found afterwards.
 func mayEdit(c *whet.Call) error {
 	dir, claims := atWork()
@@ -214,12 +218,30 @@ func mayEdit(c *whet.Call) error {
 				if err := ownTree(c.Tool, name, path, cl); err != nil {
 					return err
 				}
+				if cl.Strict && cl.Leaves(path) {
+					return whet.Refuse("%s was not called: %s is none of the files that this task was given (%s). Say in your answer what should change there.", c.Tool, name, strings.Join(cl.Files, ", "))
+				}
 			} else if cl.Owns(path) {
 				return whet.Refuse("%s was not called: %s belongs to %s (the %s, %s) until that ends. Leave it alone, or do it afterwards.", c.Tool, name, cl.Alias, cl.Agent, cl.Task)
 			}
 		}
 	}
 	return fresh(c, dir, claims)
+}
+
+// astray tells a task that it has changed a file which it wasn't given.
+func astray(c *whet.Call, r *whet.Result) {
+	_, claims := atWork()
+	for _, cl := range claims {
+		if !mine(cl, c.Session) {
+			continue
+		}
+		for _, name := range named(c) {
+			if cl.Leaves(absolute(c.Session, name)) {
+				r.Note("%s is none of the files that this task was given (%s): others may be at work on it. Say in your answer that you changed it.", name, strings.Join(cl.Files, ", "))
+			}
+		}
+	}
 }
 
 // ownTree keeps a task in its worktree, also where links lead out of it.

@@ -157,6 +157,51 @@ func TestGuardKeepsOwners(t *testing.T) {
 	}
 }
 
+// A task that was given files is told of each other file that it changes, or
+// kept from it. Nobody else is.
+func TestGuardOfWhatATaskWasGiven(t *testing.T) {
+	dir := desk(t)
+	g := mail.Guard(task.Wake{})
+	for _, tt := range []struct {
+		session, path, patch string
+		files                []string
+		astray               string
+	}{
+		{"tsk_1", "auth/a.go", "", []string{"auth/**"}, ""},
+		{"tsk_1", "b.go", "", []string{"auth/**"}, "b.go"},
+		{"tsk_1", "", "*** Update File: auth/a.go\n*** Add File: c.go", []string{"auth/**"}, "c.go"},
+		{"tsk_1", "b.go", "", nil, ""}, // it was given none in particular
+		{"s", "b.go", "", []string{"auth/**"}, ""},
+	} {
+		args, err := json.Marshal(map[string]string{"patch": tt.patch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, strict := range []bool{false, true} {
+			put(t, task.ClaimFile(dir), []task.Claim{{Task: "tsk_1", Alias: "fix-1", Agent: "fixer", Dir: "/p", Files: tt.files, Strict: strict}})
+			c := &whet.Call{Tool: "edit", Path: tt.path, Args: args, Session: whet.Session{ID: tt.session, Dir: "/p", Store: state.Memory()}}
+			err := g.Before(t.Context(), c)
+			var r whet.Result
+			if err == nil {
+				err = g.After(t.Context(), c, &r)
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			said := r.Text
+			if err != nil {
+				said = err.Error()
+			}
+			if refused := err != nil; refused != (strict && tt.astray != "") {
+				t.Errorf("%+v, strict %v: %v", tt, strict, err)
+			}
+			if want := tt.astray + " is none of the files that this task was given (auth/**)"; (tt.astray != "") != strings.Contains(said, want) {
+				t.Errorf("%+v, strict %v: %q", tt, strict, said)
+			}
+		}
+	}
+}
+
 // A task that works in a worktree may not write to the checkout that it was
 // made from, whatever way the path takes, and nobody else writes to its
 // worktree.

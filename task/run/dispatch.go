@@ -111,6 +111,7 @@ func (r *Runner) claims() (out []task.Claim) {
 			if c.Main == "" && r.Options.Ownership.OnConflict == onConflictAllow {
 				c.Files = nil
 			}
+			c.Strict = r.Options.Ownership.Strict
 			out = append(out, c)
 		}
 	}
