@@ -94,7 +94,7 @@ func importSettings(c *cobra.Command, in *slim.Import, from string, write bool) 
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d settings added, %d keys ignored\n", name, taken, len(in.Notes))
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s added, %s ignored\n", name, count(taken, "setting"), count(len(in.Notes), "key"))
 	return err
 }
 
