@@ -75,7 +75,7 @@ func printBoard(w io.Writer, tasks []*task.Task, open, chosen, width int) error 
 	for _, t := range tasks {
 		used = used.Add(t.Usage)
 	}
-	fmt.Fprintf(w, "%d tasks, %d open, %s\n\n", len(tasks), open, used)
+	fmt.Fprintf(w, "%s, %d open, %s\n\n", count(len(tasks), "task"), open, used)
 	for i, t := range tasks {
 		pointer := ""
 		switch {
