@@ -167,7 +167,7 @@ func TestBoardAtTerminal(t *testing.T) {
 		t.Errorf("it ended with %v", err)
 	}
 	got := <-out
-	if n := strings.Count(got, "1 tasks, 1 open"); n < 2 {
+	if n := strings.Count(got, "1 task, 1 open"); n < 2 {
 		t.Errorf("drawn %d times: %q", n, got)
 	}
 	for _, want := range []string{"\x1b[?1049h", "▶ exp-1    explorer", "running", "\x1b[?25h\x1b[?1049l"} {
