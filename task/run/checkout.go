@@ -159,7 +159,7 @@ func (r *Runner) leftovers(e *entry) (l task.Look) {
 	t := *e.Task
 	r.mu.Unlock()
 	if t.Checkout.Kept() {
-		r.saved(&l, t)
+		_ = r.contained(func() error { r.saved(&l, t); return nil })
 	}
 	return l
 }
@@ -183,7 +183,7 @@ func (r *Runner) tidy(e *entry) {
 	if _, err := os.Lstat(e.Checkout.Dir); err != nil {
 		return
 	}
-	r.work.Go(func() {
+	r.async(func() {
 		g, err := r.git()
 		if err != nil {
 			return

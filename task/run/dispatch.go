@@ -183,7 +183,7 @@ func (r *Runner) start(e *entry) {
 	e.starting = true
 	gen := e.Gen
 	if wait := time.Until(latest(e.notBefore, r.cool[provider(e.Task)])); wait > 0 {
-		r.work.Go(func() {
+		r.async(func() {
 			if r.sleep(wait) {
 				r.mu.Lock()
 				defer r.mu.Unlock()
@@ -197,18 +197,21 @@ func (r *Runner) start(e *entry) {
 	}
 	run := r.run(e, r.gathered(e))
 	b := r.backends[e.Backend]
-	r.work.Go(func() {
+	r.async(func() {
 		var session string
-		head, err := r.prepare(e)
-		switch {
-		case err != nil:
-		case b == nil:
-			err = &task.Refusal{Reason: fmt.Sprintf("there is no backend %q any more", run.Task.Backend)}
-		default:
+		var left task.Look
+		err := r.contained(func() error {
+			head, err := r.prepare(e)
+			if err != nil {
+				return err
+			}
+			if b == nil {
+				return &task.Refusal{Reason: fmt.Sprintf("there is no backend %q any more", run.Task.Backend)}
+			}
 			run.Prompt = head + run.Prompt
 			session, err = r.call(b, run)
-		}
-		var left task.Look
+			return err
+		})
 		if task.RefusalOf(err) != nil {
 			left = r.leftovers(e)
 		}
@@ -277,21 +280,15 @@ func latest(a, b time.Time) time.Time {
 
 // call starts a run, within the limit for a start.
 func (r *Runner) call(b task.Backend, run task.Run) (session string, err error) {
-	type outcome struct {
-		session string
-		err     error
-	}
-	done := make(chan outcome, 1)
-	err, hung := r.bounded(r.Times.Start, func(ctx context.Context) error {
-		s, err := b.Start(ctx, run)
-		done <- outcome{s, err}
+	var started string
+	err, hung := r.bounded(r.Times.Start, func(ctx context.Context) (err error) {
+		started, err = b.Start(ctx, run)
 		return err
 	}, func(error) { r.hear(run.Task.ID, run.Task.Gen, task.Progress{}) })
 	if hung {
-		return "", err
+		return "", err // started is still being written
 	}
-	o := <-done
-	return o.session, o.err
+	return started, err
 }
 
 // run is the entry's run as a backend sees it. r.mu is held.

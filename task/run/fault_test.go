@@ -1,18 +1,22 @@
 package run_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/whet-dev/whet/task"
 	"github.com/whet-dev/whet/task/run"
 	"github.com/whet-dev/whet/task/store"
+	"github.com/whet-dev/whet/task/tasktest"
 )
 
 func TestJumped(t *testing.T) {
@@ -96,6 +100,67 @@ func TestOrderOfMessages(t *testing.T) {
 			t.Errorf("%s is not before %s", reply.Tasks[i-1].ID, reply.Tasks[i].ID)
 		}
 	}
+}
+
+// A panic costs what was being done for one task, with a reason, and nothing
+// else: its stack is in the log, and the runner goes on.
+func TestPanic(t *testing.T) {
+	b := newBench(t, task.Options{})
+	var log strings.Builder // written before the runner is closed, read after
+	b.config.Log = slog.New(slog.NewTextHandler(&log, nil))
+	b.config.Times.Rest = 50 * time.Millisecond // the cancel comes to nothing
+	backend := &brittle{Fake: b.fake}
+	backends := b.config.Backends
+	b.config.Backends = func(hear task.Hear, s *store.Store) []task.Backend {
+		backends(hear, s)
+		return []task.Backend{backend}
+	}
+	b.restart()
+	beside := b.untilPhase(b.launch("explorer", "beside").ID, task.Running)
+
+	b.fake.Set(func(task.Run) error { panic("at its start") }, nil, nil)
+	if x := b.untilPhase(b.launch("explorer", "starts").ID, task.Failed); x.Reason != "internal error: at its start" {
+		t.Errorf("%+v", x)
+	}
+	b.fake.Set(nil, func(task.Run, task.Note) error { panic("at a message") }, func(task.Run) error { panic("at a cancel") })
+	x := b.untilPhase(b.launch("explorer", "goes on").ID, task.Running)
+	backend.broken.Store(true)
+	b.fake.Hear(x.ID, x.Gen, task.Progress{})
+	b.until(x.ID, "uncertain", func(t *task.Task) bool { return t.Uncertain })
+	backend.broken.Store(false)
+	b.fake.Hear(x.ID, x.Gen, task.Progress{})
+	b.until(x.ID, "certain", func(t *task.Task) bool { return !t.Uncertain })
+	if _, err := b.r.Message(say(x.ID, "hello")); err == nil || !strings.Contains(err.Error(), "internal error: at a message") {
+		t.Errorf("message: %v", err)
+	}
+	if reply, err := b.r.Cancel(say(x.ID, "not wanted")); err != nil || !reply.Failed || !strings.Contains(reply.Text, "internal error: at a cancel") {
+		t.Errorf("cancel: %+v, %v", reply, err)
+	}
+	b.fake.End(x.ID, task.Done, "done all the same", "")
+	b.untilPhase(x.ID, task.Completed)
+	b.fake.End(beside.ID, task.Done, "done", "")
+	b.untilPhase(beside.ID, task.Completed)
+
+	b.config.Log = nil
+	b.restart()
+	for _, want := range []string{"at its start", "at a message", "at a cancel", "at a look", "brittle"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log doesn't tell of %q", want)
+		}
+	}
+}
+
+// A brittle backend can be made to panic when it is looked at.
+type brittle struct {
+	*tasktest.Fake
+	broken atomic.Bool
+}
+
+func (b *brittle) Look(ctx context.Context, r task.Run) (task.Look, error) {
+	if b.broken.Load() {
+		panic("at a look")
+	}
+	return b.Fake.Look(ctx, r)
 }
 
 // Events that come several times, in any order, of any generation, from many

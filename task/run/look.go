@@ -25,7 +25,7 @@ func (r *Runner) look(e *entry) {
 	}
 	e.looking, e.again, e.looked = true, false, time.Now()
 	run := r.run(e, "")
-	r.work.Go(func() {
+	r.async(func() {
 		l, err := r.lookNow(b, run)
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -38,25 +38,29 @@ func (r *Runner) look(e *entry) {
 }
 
 func (r *Runner) lookNow(b task.Backend, run task.Run) (task.Look, error) {
-	found := make(chan task.Look, 1)
-	err, hung := r.bounded(r.Times.Look, func(ctx context.Context) error {
-		l, err := b.Look(ctx, run)
-		found <- l
+	var l task.Look
+	err, hung := r.bounded(r.Times.Look, func(ctx context.Context) (err error) {
+		l, err = b.Look(ctx, run)
 		return err
 	}, func(error) {})
 	if hung {
-		return task.Look{}, err
+		return task.Look{}, err // l is still being written
 	}
-	l := <-found
-	if err == nil && l.Ended() {
-		t := run.Task
+	if err == nil {
+		err = r.contained(func() error { r.whatIsLeft(&l, run.Task); return nil })
+	}
+	return l, err
+}
+
+// whatIsLeft completes the look at a run that is over.
+func (r *Runner) whatIsLeft(l *task.Look, t task.Task) {
+	if l.Ended() {
 		t.Changed = l.Changed
 		l.Also = mail.Also(r.Dir, &t)
 	}
-	if err == nil && (l.Ended() || l.Live == task.LiveGone) && run.Task.Checkout.Kept() {
-		r.saved(&l, run.Task)
+	if (l.Ended() || l.Live == task.LiveGone) && t.Checkout.Kept() {
+		r.saved(l, t)
 	}
-	return l, err
 }
 
 // saw takes in what a look found. r.mu is held.
@@ -120,7 +124,7 @@ func (r *Runner) unpark(e *entry) {
 	}
 	e.starting = true
 	run, b := r.run(e, ""), r.backends[e.Backend]
-	r.work.Go(func() {
+	r.async(func() {
 		_, err := r.call(b, run)
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -239,7 +243,7 @@ func (r *Runner) ticks() {
 		last = now
 		r.mu.Lock()
 		for _, e := range r.open {
-			r.tick(e, now, slept)
+			_ = r.contained(func() error { r.tick(e, now, slept); return nil })
 		}
 		if now.Sub(swept) > time.Hour {
 			r.forget(now)
@@ -286,7 +290,7 @@ func (r *Runner) interrupt(e *entry) {
 	if b == nil {
 		return
 	}
-	r.work.Go(func() {
+	r.async(func() {
 		_, _ = r.bounded(r.Times.Abort, func(ctx context.Context) error { return b.Interrupt(ctx, run) }, func(error) {})
 		r.hear(run.Task.ID, run.Task.Gen, task.Progress{})
 	})

@@ -89,7 +89,7 @@ func (r *Runner) revive(e *entry, b task.Backend, prompt string) (*task.Reply, e
 	var session string
 	hung := false
 	if err == nil {
-		head, err = r.prepare(e)
+		err = r.contained(func() (err error) { head, err = r.prepare(e); return err })
 		run.Prompt = head + run.Prompt
 	}
 	if err == nil {
@@ -108,7 +108,7 @@ func (r *Runner) revive(e *entry, b task.Backend, prompt string) (*task.Reply, e
 	if hung || err != nil && task.RefusalOf(err) == nil {
 		r.step(e, task.Event{Kind: task.ReviveHung, Gen: old}, nil)
 		if !hung { // the answer got lost; asking again has no second effect
-			r.work.Go(func() { r.reviveAgain(e, b, run, old, prompt) })
+			r.async(func() { r.reviveAgain(e, b, run, old, prompt) })
 		}
 		return &task.Reply{Task: e.Task, Text: fmt.Sprintf("task_id: %s\ngeneration: %d\nstate: %s\nstatus: admission_unknown\nDo not retry: whether it goes on is found out without you.", e.ID, e.Gen, e.Phase)}, nil
 	}

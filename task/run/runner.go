@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -335,6 +336,23 @@ func (r *Runner) backend(name string) (task.Backend, error) {
 	return b, nil
 }
 
+// contained runs f. If it panics, the stack is logged and f has refused: trouble
+// with one task must not end the process that runs all of them.
+func (r *Runner) contained(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.Log.Error("panicked", "panic", p, "stack", string(debug.Stack()))
+			err = &task.Refusal{Reason: fmt.Sprintf("internal error: %v", p)}
+		}
+	}()
+	return f()
+}
+
+// async runs f beside everything else, until Close at the latest.
+func (r *Runner) async(f func()) {
+	r.work.Go(func() { _ = r.contained(func() error { f(); return nil }) })
+}
+
 // bounded runs f with a limit that holds even if f ignores its context. late
 // hears what f returned after the limit. hung says that it has not returned.
 func (r *Runner) bounded(limit time.Duration, f func(context.Context) error, late func(error)) (err error, hung bool) {
@@ -342,7 +360,7 @@ func (r *Runner) bounded(limit time.Duration, f func(context.Context) error, lat
 	done := make(chan error, 1)
 	go func() { // ends when f does, which Close can't promise
 		defer cancel()
-		done <- f(ctx)
+		done <- r.contained(func() error { return f(ctx) })
 	}()
 	timer := time.NewTimer(limit + limit/10)
 	defer timer.Stop()
@@ -356,7 +374,7 @@ func (r *Runner) bounded(limit time.Duration, f func(context.Context) error, lat
 		return err, false
 	default:
 	}
-	r.work.Go(func() {
+	r.async(func() {
 		select {
 		case err := <-done:
 			late(err)
