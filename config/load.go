@@ -221,7 +221,10 @@ func (l *loader) layer(source string, text []byte, project bool) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return
 	}
-	v, err := hujson.Parse(append(text, '\n')) // a comment may end the file
+	if !bytes.HasSuffix(text, []byte("\n")) {
+		text = append(text, '\n') // a comment may end the file
+	}
+	v, err := hujson.Parse(text)
 	if err != nil {
 		l.Problems = append(l.Problems, syntaxProblem(source, err))
 		return
@@ -258,7 +261,7 @@ func syntaxProblem(source string, err error) Problem {
 	if n, _ := fmt.Sscanf(p.Text, "hujson: line %d, column %d:", &p.Line, &p.Col); n == 2 {
 		_, p.Text, _ = strings.Cut(strings.TrimPrefix(p.Text, "hujson: "), ": ")
 	}
-	p.Text = "syntax error, the file is left out: " + p.Text
+	p.Text = "syntax error, the file is left out: " + strings.ReplaceAll(p.Text, "unexpected EOF", "the file ends in the middle of it")
 	return p
 }
 

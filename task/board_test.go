@@ -275,6 +275,8 @@ func TestBoardBudget(t *testing.T) {
 		{task.Budget{USD: 10}, task.Usage{Cost: 4}, most},
 		{task.Budget{USD: 10}, task.Usage{Cost: 4.99}, most},
 		{task.Budget{USD: 10}, task.Usage{Cost: 5}, all},
+		{task.Budget{USD: 10, Hard: true}, task.Usage{Cost: 4.99}, most},
+		{task.Budget{USD: 10, Hard: true}, task.Usage{Cost: 5}, "The budget of this session is used up: no new task is started, and those at work are ended.\n"},
 		{task.Budget{Tokens: 100}, task.Usage{Input: 39, Output: 0}, ""},
 		{task.Budget{Tokens: 100}, task.Usage{Input: 30, Output: 10}, most},
 		{task.Budget{Tokens: 100, USD: 1}, task.Usage{Input: 10, Cost: 0.45}, most},

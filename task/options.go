@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 )
 
@@ -66,6 +67,19 @@ func (w Wake) MinGap() time.Duration { return time.Duration(cmp.Or(w.MinGapS, 30
 type Budget struct {
 	USD    float64 `json:"usd,omitempty" doc:"US dollars; 0 means no limit" min:"0"`
 	Tokens int     `json:"tokens,omitempty" doc:"tokens in and out; 0 means no limit" min:"0"`
+	Hard   bool    `json:"hard,omitempty" doc:"also end the tasks that are at work, or wait, when it is used up"`
+}
+
+// Over says how what was used has reached the limit, "" if it hasn't.
+func (b Budget) Over(used Usage) string {
+	n := used.Input + used.Output
+	switch {
+	case b.USD > 0 && used.Cost >= b.USD:
+		return fmt.Sprintf("the tasks of this session have cost $%.2f, and task.budget.usd is %.2f", used.Cost, b.USD)
+	case b.Tokens > 0 && n >= int64(b.Tokens):
+		return fmt.Sprintf("the tasks of this session have used %d tokens, and task.budget.tokens is %d", n, b.Tokens)
+	}
+	return ""
 }
 
 // Spent is what tasks have used, all together.
@@ -87,6 +101,8 @@ func (b Budget) line(used Usage) string {
 		part = max(part, float64(used.Input+used.Output)/float64(b.Tokens))
 	}
 	switch {
+	case part >= 1 && b.Hard:
+		return "The budget of this session is used up: no new task is started, and those at work are ended.\n"
 	case part >= 1:
 		return "The budget of this session is used up: no new task is started. Those at work go on.\n"
 	case part >= 0.8:

@@ -69,6 +69,7 @@ func (w *world) environment() []string {
 	return []string{
 		"PATH=" + path, "LANG=C.UTF-8", "HOME=" + filepath.Join(w.dir, "home"), "TMPDIR=" + filepath.Join(w.dir, "tmp"),
 		"XDG_CACHE_HOME=" + filepath.Join(w.dir, "cache"), "WHET_STATE=" + filepath.Join(w.dir, "state"),
+		"WHET_MARKET_DIR=" + filepath.Join(w.dir, "state", "market"), // a tool may install packages
 		"GOTOOLCHAIN=local", "GOCACHE=" + filepath.Join(w.dir, "cache"), "GOPROXY=off", "GOTRACEBACK=all", w.mark,
 	}
 }

@@ -90,7 +90,7 @@ func configCheck(load func() (*config.Loaded[kit.Config], error)) *cobra.Command
 			case len(l.Sources) == 0:
 				fmt.Fprintln(c.OutOrStdout(), "no configuration found; all defaults hold")
 			default:
-				fmt.Fprintf(c.OutOrStdout(), "all is well in %d configuration(s)\n", len(l.Sources))
+				fmt.Fprintf(c.OutOrStdout(), "all is well in %s\n", count(len(l.Sources), "configuration"))
 			}
 			return nil
 		},

@@ -14,9 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/whet-dev/whet/cmd/internal/cli"
+	"github.com/whet-dev/whet/config"
 	"github.com/whet-dev/whet/install"
 	"github.com/whet-dev/whet/internal/proc"
 	"github.com/whet-dev/whet/internal/state"
+	"github.com/whet-dev/whet/kit"
 )
 
 // A finding is one thing that the doctor looked at.
@@ -42,7 +44,8 @@ func doctorCommand() *cobra.Command {
 		GroupID: "people",
 		Long: `Prove that whet is in each agent's path: read each agent's own configuration,
 run the very command that stands there with an event as that agent sends it, and
-see that whet answers in the words that the agent takes.
+see that whet answers in the words that the agent takes. It also says what is
+wrong with whet's own configuration here.
 
 The exit status is 1 if there is a problem.
 
@@ -57,8 +60,13 @@ The exit status is 1 if there is a problem.
 			if len(args) > 0 && err != nil {
 				return err
 			}
+			here, hereErr := locate("")
+			if hereErr != nil {
+				return hereErr
+			}
 			d := &doctor{ctx: c.Context(), env: e}
 			d.machine()
+			d.settings(here.config)
 			if err != nil {
 				d.add(finding{Check: "agents", Status: isProblem, Text: err.Error()})
 			}
@@ -122,6 +130,23 @@ func (d *doctor) machine() {
 		d.add(finding{Check: "ripgrep", Status: isOK, Text: path})
 	} else {
 		d.add(finding{Check: "ripgrep", Status: isWarning, Text: "rg is not on PATH", Advice: "install ripgrep: several agents download their own at the first search, and fail without a network"})
+	}
+}
+
+// settings tells what is wrong with whet's own configuration, as it holds here.
+func (d *doctor) settings(l *config.Loaded[kit.Config]) {
+	if l.Inert {
+		d.add(finding{Check: "settings", Status: isProblem, Text: "WHET_DISABLE is set: there are no tools and no guards", Advice: "unset it"})
+	}
+	for _, p := range l.Problems {
+		f := finding{Check: "settings", Status: isProblem, Text: p.String()}
+		if p.Untrusted {
+			f.Status = isWarning
+		}
+		d.add(f)
+	}
+	if len(l.Sources) > 0 && len(l.Problems) == 0 {
+		d.add(finding{Check: "settings", Status: isOK, Text: "nothing wrong in " + count(len(l.Sources), "configuration")})
 	}
 }
 

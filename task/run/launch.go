@@ -156,14 +156,34 @@ func (r *Runner) create(t *task.Task, after []string) (*entry, error) {
 }
 
 func (r *Runner) budget(p *parent) error {
-	b, used := r.Options.Budget, task.Spent(p.pictures())
-	if b.USD > 0 && used.Cost >= b.USD {
-		return task.Errorf(task.OverBudget, "the tasks of this session have cost $%.2f, and task.budget.usd is %.2f: no new one is started", used.Cost, b.USD)
-	}
-	if n := used.Input + used.Output; b.Tokens > 0 && n >= int64(b.Tokens) {
-		return task.Errorf(task.OverBudget, "the tasks of this session have used %d tokens, and task.budget.tokens is %d: no new one is started", n, b.Tokens)
+	if why := r.Options.Budget.Over(task.Spent(p.pictures())); why != "" {
+		return task.Errorf(task.OverBudget, "%s: no new one is started", why)
 	}
 	return nil
+}
+
+// enforce ends the tasks of a session whose budget is used up, where that is
+// hard. r.mu is held.
+func (r *Runner) enforce(p *parent) {
+	if !r.Options.Budget.Hard {
+		return
+	}
+	why := r.Options.Budget.Over(task.Spent(p.pictures()))
+	if why == "" {
+		return
+	}
+	for _, e := range p.tasks {
+		if e.Phase.Closed() || e.CancelReq {
+			continue
+		}
+		r.work.Go(func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if !e.Phase.Closed() && !e.CancelReq {
+				_, _ = r.cancel(e, why) // what came of it is in the task
+			}
+		})
+	}
 }
 
 // settle waits until the generation has been taken up or refused, has to wait

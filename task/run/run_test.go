@@ -557,6 +557,28 @@ func TestBudget(t *testing.T) {
 	b.refused(task.OverBudget, "$1.50")(b.r.Launch(task.Request{Caller: me, Worker: "explorer", Text: "more"}))
 }
 
+// A hard budget ends what is at work and what waits, once.
+func TestHardBudget(t *testing.T) {
+	b := newBench(t, task.Options{Budget: task.Budget{Tokens: 1000, Hard: true}, Total: 1})
+	x := b.untilPhase(b.launch("explorer", "dear").ID, task.Running)
+	waits := b.launch("explorer", "waits")
+	b.fake.Change(x.ID, func(r *tasktest.FakeRun) { r.Look.Usage = task.Usage{Input: 900, Output: 99} })
+	b.fake.Hear(x.ID, x.Gen, task.Progress{})
+	b.until(x.ID, "999 tokens", func(t *task.Task) bool { return t.Usage.Input == 900 })
+	if got := b.task(x.ID); got.Phase != task.Running {
+		t.Fatalf("ended before its time: %+v", got)
+	}
+	b.fake.Change(x.ID, func(r *tasktest.FakeRun) { r.Look.Usage.Output = 100 })
+	b.fake.Hear(x.ID, x.Gen, task.Progress{})
+	const why = "cancelled: the tasks of this session have used 1000 tokens, and task.budget.tokens is 1000"
+	for _, id := range []string{x.ID, waits.ID} {
+		if got := b.untilPhase(id, task.Cancelled); got.Reason != why {
+			t.Errorf("%s: %q", got.Alias, got.Reason)
+		}
+	}
+	b.refused(task.OverBudget, "task.budget.tokens is 1000: no new one is started")(b.r.Launch(task.Request{Caller: me, Worker: "explorer", Text: "more"}))
+}
+
 func TestBadRequests(t *testing.T) {
 	b := newBench(t, task.Options{})
 	b.launch("fixer", "x")
