@@ -176,7 +176,7 @@ func (r *Runner) enforce(p *parent) {
 		if e.Phase.Closed() || e.CancelReq {
 			continue
 		}
-		r.work.Go(func() {
+		r.async(func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if !e.Phase.Closed() && !e.CancelReq {
