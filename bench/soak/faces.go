@@ -35,7 +35,7 @@ func (l *life) must(c *conn, face, what string, params []byte, ch chan answer) (
 		l.faults.add("no answer", "%s: %s %s", c.name, what, clip(params))
 	}
 	switch failed := failure(a); {
-	case failed && len(a.Result) > maxFailure:
+	case failed && len(a.Result) > maxFailure && what != "ast_grep_replace": // it shows what it would write now
 		l.faults.add("a failure that takes long to tell", "%s: %s %s: %s", c.name, what, clip(params), clip(a.Result))
 	case len(a.Result) > maxAnswer:
 		l.faults.add("an answer that is too long", "%s: %s %s: %s", c.name, what, clip(params), clip(a.Result))

@@ -96,7 +96,7 @@ func answer(w io.Writer, r *whet.Result, asJSON bool) error {
 	if asJSON {
 		err = jsonLines(w).Encode(r)
 	} else {
-		_, err = fmt.Fprintln(w, strings.TrimSuffix(r.Text, "\n"))
+		_, err = fmt.Fprintln(w, shown(w, strings.TrimSuffix(r.Text, "\n")))
 	}
 	if err == nil && r.Failed {
 		return exit(exitFailed)

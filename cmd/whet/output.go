@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"golang.org/x/term"
 )
 
@@ -17,6 +18,14 @@ func isTerminal(stream any) bool {
 // colour tells whether a stream is a terminal of a person who wants colours.
 func colour(stream any) bool {
 	return isTerminal(stream) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// shown is a text as it is or, for a terminal, with marks for what is hidden.
+func shown(stream any, text string) string {
+	if isTerminal(stream) {
+		return escape.Lines(text)
+	}
+	return text
 }
 
 // jsonLines writes each value on a line of its own, text as it is.

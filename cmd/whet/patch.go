@@ -85,9 +85,9 @@ func patchRun(name, short string, dry bool) *cobra.Command {
 			if asJSON {
 				err = jsonLines(w).Encode(r)
 			} else if r.OK {
-				_, err = fmt.Fprint(w, diffText(w, r.Diff()), r, "\n")
+				_, err = fmt.Fprint(w, diffText(w, r.Diff()), shown(w, r.String()), "\n")
 			} else {
-				_, err = fmt.Fprintln(c.ErrOrStderr(), r)
+				_, err = fmt.Fprintln(c.ErrOrStderr(), shown(c.ErrOrStderr(), r.String()))
 			}
 			if err == nil && !r.OK {
 				return patchExit(r.Kind)
@@ -132,7 +132,7 @@ applier can't keep, such as a missing final newline, is told on standard error.`
 			}
 			out, err := rescue(p, text, applypatch.Dialect(host))
 			if e := (*applypatch.Error)(nil); errors.As(err, &e) {
-				fmt.Fprintln(c.ErrOrStderr(), e)
+				fmt.Fprintln(c.ErrOrStderr(), shown(c.ErrOrStderr(), e.Error()))
 				return patchExit(e.Kind)
 			}
 			if err != nil {
@@ -144,7 +144,7 @@ applier can't keep, such as a missing final newline, is told on standard error.`
 			for _, l := range out.Limits {
 				fmt.Fprintf(c.ErrOrStderr(), "whet: the host's applier won't keep: %s\n", strings.ReplaceAll(string(l), "_", " "))
 			}
-			_, err = fmt.Fprintln(c.OutOrStdout(), strings.TrimSuffix(out.Text, "\n"))
+			_, err = fmt.Fprintln(c.OutOrStdout(), shown(c.OutOrStdout(), strings.TrimSuffix(out.Text, "\n")))
 			return err
 		},
 	}

@@ -214,6 +214,40 @@ func waitGone(t *testing.T, pid int) {
 	t.Errorf("process %d is still there", pid)
 }
 
+// What a file or a patch holds is marked on a terminal where it would hide or
+// reorder what stands beside it, and is as it is in a pipe.
+func TestTerminalHiddenCharacters(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one \u202eowt\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const misfit = "*** Begin Patch\n*** Update File: a.txt\n@@\n-thr\u202eee\n+x\n*** End Patch"
+	for _, args := range [][]string{
+		{"call", "grep", `{"pattern": "one"}`},
+		{"call", "apply_patch", `{"patch": "` + strings.ReplaceAll(misfit, "\n", `\n`) + `"}`},
+		{"patch", "check", "p.patch"},
+		{"patch", "rescue", "p.patch"},
+		{"patch", "check", "good.patch"},
+	} {
+		if err := errors.Join(os.WriteFile(filepath.Join(dir, "p.patch"), []byte(misfit), 0o600),
+			os.WriteFile(filepath.Join(dir, "good.patch"), []byte(strings.ReplaceAll(misfit, "thr\u202eee", "one \u202eowt")), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), whetBinary(t), args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+t.TempDir(), "TERM=xterm")
+		tty, err := pty.Start(cmd)
+		if err != nil {
+			t.Skip("no terminals here:", err)
+		}
+		out, _ := io.ReadAll(tty) // ends with an error of the terminal's
+		_ = cmd.Wait()            // some are refused
+		_ = tty.Close()
+		if text := string(out); strings.Contains(text, "\u202e") || !strings.Contains(text, "\ufffd") && !strings.Contains(text, `\u202e`) {
+			t.Errorf("%v at a terminal: %q", args, text)
+		}
+	}
+}
+
 // On a terminal the list of packages is a table.
 func TestTerminalMarketList(t *testing.T) {
 	dir := t.TempDir()

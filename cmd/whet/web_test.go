@@ -107,7 +107,7 @@ func TestWebPage(t *testing.T) {
 	chromium := peer.Find(t, "chromium")
 	s := newStage(t, scriptmodel.Script{
 		"slow":  {{Text: "I wait.", DelayMS: 60_000}},
-		"again": {{Text: "Now it is done: <script>document.title='owned'</script>"}},
+		"again": {{Text: "Now it is done: <script>document.title='owned'</script> \u202eknod"}},
 	})
 	s.serve()
 	u := s.page()
@@ -146,7 +146,7 @@ func TestWebPage(t *testing.T) {
 	do("a look at it", click("#tasks button"), shows("#d-prompt", "[[script:slow]] go"), shows("#d-log li", "launched"))
 	do("a message", say("look in docs too"), click(`[data-do=message]`), shows("#d-said", "exp-1"))
 	do("a cancellation", say("enough"), click(`[data-do=cancel]`), shows(".cancelled b", "exp-1"), shows("#d-answer", "enough"), shows("#d-said", "cancelled"))
-	do("a revival", say("[[script:again]] go on"), click(`[data-do=revive]`), shows(".completed b", "exp-1"), shows("#d-answer", "Now it is done: <script>"))
+	do("a revival", say("[[script:again]] go on"), click(`[data-do=revive]`), shows(".completed b", "exp-1"), shows("#d-answer", "Now it is done: <script>"), shows("#d-answer", "\ufffdknod"))
 	do("a refusal", say("hello"), click(`[data-do=message]`), shows("#d-said", "reads no messages"))
 	title, err := chromedp.Run(browser, chromedp.Title())
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/whet-dev/whet/internal/escape"
 	"github.com/whet-dev/whet/task"
 )
 
@@ -140,7 +141,7 @@ func brief(s string) string {
 	if len(s) > 8*most {
 		s = s[:8*most]
 	}
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
+	s = escape.Lines(strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " "))
 	if rs := []rune(s); len(rs) > most {
 		return string(rs[:most-1]) + "…"
 	}
@@ -204,7 +205,7 @@ func (b *Board) log(w http.ResponseWriter, r *http.Request) {
 		}
 		for _, l := range reply.Log {
 			q.Seq = l.Seq
-			if s.send("line", map[string]any{"at": l.At, "kind": l.Kind, "text": l.Words()}) != nil {
+			if s.send("line", map[string]any{"at": l.At, "kind": l.Kind, "text": escape.Lines(l.Words())}) != nil {
 				return
 			}
 		}
@@ -228,8 +229,8 @@ func (b *Board) task(w http.ResponseWriter, r *http.Request) {
 	}
 	t := reply.Task
 	answer(w, map[string]any{
-		"row": rowOf(t, time.Now()), "status": reply.Text, "prompt": t.Prompt, "text": t.Text,
-		"reason": t.Reason, "changed": t.Changed, "dir": t.Dir,
+		"row": rowOf(t, time.Now()), "status": escape.Lines(reply.Text), "prompt": escape.Lines(t.Prompt), "text": escape.Lines(t.Text),
+		"reason": escape.Lines(t.Reason), "changed": t.Changed, "dir": t.Dir,
 	})
 }
 
@@ -245,7 +246,7 @@ func (b *Board) steer(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	answer(w, map[string]any{"text": reply.Text, "failed": reply.Failed})
+	answer(w, map[string]any{"text": escape.Lines(reply.Text), "failed": reply.Failed})
 }
 
 func refuse(w http.ResponseWriter, err error) {
