@@ -131,7 +131,10 @@ func TestPeerOpenCodePackage(t *testing.T) {
 	bodies := asked(s.model, "market")
 	wants(t, bodies[len(bodies)-1], "My own rule.", marketLine+`:\n\nSay please.`, `How to review (`+marketLine+`)`, `Finds faults. Lane: reads diffs. (`+marketLine+`)`)
 	lacks(t, bodies[len(bodies)-1], "reviewer__lint")
-	child := asked(s.model, "market-child")
+	var child []string // a background task, which may have only just begun
+	if !until(t.Context(), 30*time.Second, func() bool { child = asked(s.model, "market-child"); return len(child) > 0 }) {
+		t.Fatal("the package's agent was asked nothing")
+	}
 	wants(t, child[len(child)-1], marketLine+`:\n\nBe strict.`, `"name":"read"`, `"name":"ast_grep_search"`)
 	lacks(t, child[len(child)-1], `"name":"write"`, `"name":"bash"`, `"name":"edit"`, `"name":"other_grep"`)
 
