@@ -45,7 +45,7 @@ func parseSelector(s string) (selector, error) {
 	}
 	out := selector{nil}
 	stands := byte(0)
-	for s = strings.Trim(s, spaces); s != ""; {
+	for s = strings.TrimLeft(s, spaces); s != ""; {
 		n, inner := compound(s)
 		if inner > maxInner {
 			return nil, errSelector
