@@ -8,6 +8,7 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/internal/atomicfile"
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 type editInput struct {
@@ -40,7 +41,7 @@ func runEdit(ctx context.Context, c *whet.Call, in editInput) (changed, error) {
 		return changed{}, fmt.Errorf("%s was not changed: %w", f.show, err)
 	}
 	if err := atomicfile.Write(f.root, f.name, []byte(out)); err != nil {
-		return changed{}, fmt.Errorf("writing %s: %w; it is as it was", f.show, cause(err))
+		return changed{}, fmt.Errorf("writing %s: %w; it is as it was", f.show, plainfile.Cause(err))
 	}
 	return changed{f.show, fmt.Sprintf("edited %s at %s", f.show, lineList(lines)), f.abs}, nil
 }

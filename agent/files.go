@@ -137,7 +137,7 @@ func (f *file) load() (string, error) {
 	}
 	b, err := plainfile.ReadIn(f.root, f.name, maxEdit)
 	if err != nil {
-		return "", fmt.Errorf("reading %s: %w", f.show, cause(err))
+		return "", fmt.Errorf("reading %s: %w", f.show, plainfile.Cause(err))
 	}
 	if binary(b) {
 		return "", fmt.Errorf("%s is not a text file; use bash", f.show)
@@ -152,7 +152,7 @@ func (f *file) stat() (fs.FileInfo, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s does not exist%s", f.show, f.similar())
 	case err != nil:
-		return nil, fmt.Errorf("looking at %s: %w", f.show, cause(err))
+		return nil, fmt.Errorf("looking at %s: %w", f.show, plainfile.Cause(err))
 	case info.IsDir():
 		return nil, fmt.Errorf("%s is a directory, not a file", f.show)
 	case !info.Mode().IsRegular():
@@ -182,14 +182,6 @@ func (f *file) similar() string {
 		return ""
 	}
 	return "; there is " + strings.Join(found, ", ")
-}
-
-// cause drops the operation and the path that the caller says already.
-func cause(err error) error {
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 // binary reports whether the beginning of a file shows that it isn't text.

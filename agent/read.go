@@ -55,13 +55,13 @@ func runRead(ctx context.Context, c *whet.Call, in readInput) (readOutput, error
 	}
 	r, err := plainfile.OpenIn(f.root, f.name)
 	if err != nil {
-		return readOutput{}, fmt.Errorf("reading %s: %w", f.show, cause(err))
+		return readOutput{}, fmt.Errorf("reading %s: %w", f.show, plainfile.Cause(err))
 	}
 	defer r.Close()
 	br := bufio.NewReaderSize(r, 64<<10)
 	head, err := br.Peek(min(8<<10, int(info.Size())))
 	if err != nil && !errors.Is(err, io.EOF) {
-		return readOutput{}, fmt.Errorf("reading %s: %w", f.show, cause(err))
+		return readOutput{}, fmt.Errorf("reading %s: %w", f.show, plainfile.Cause(err))
 	}
 	if binary(head) {
 		return readOutput{}, fmt.Errorf("%s is not a text file (%d bytes); look at it with bash", f.show, info.Size())
@@ -74,7 +74,7 @@ func runRead(ctx context.Context, c *whet.Call, in readInput) (readOutput, error
 	}
 	p := reading{in: in, out: readOutput{Path: f.show, First: in.Offset}}
 	if err := p.read(ctx, br); err != nil {
-		return readOutput{}, fmt.Errorf("reading %s: %w", f.show, cause(err))
+		return readOutput{}, fmt.Errorf("reading %s: %w", f.show, plainfile.Cause(err))
 	}
 	return p.finish(f.show)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/whet-dev/whet"
 	"github.com/whet-dev/whet/internal/atomicfile"
+	"github.com/whet-dev/whet/internal/plainfile"
 )
 
 type writeInput struct {
@@ -45,15 +46,15 @@ func runWrite(ctx context.Context, c *whet.Call, in writeInput) (changed, error)
 	case errors.Is(err, fs.ErrNotExist):
 		verb = "created"
 		if err := f.root.MkdirAll(filepath.Dir(f.name), 0o777); err != nil {
-			return changed{}, fmt.Errorf("making the directory of %s: %w", f.show, cause(err))
+			return changed{}, fmt.Errorf("making the directory of %s: %w", f.show, plainfile.Cause(err))
 		}
 	case err != nil:
-		return changed{}, fmt.Errorf("looking at %s: %w", f.show, cause(err))
+		return changed{}, fmt.Errorf("looking at %s: %w", f.show, plainfile.Cause(err))
 	case !info.Mode().IsRegular():
 		return changed{}, fmt.Errorf("%s is not a regular file (%v)", f.show, info.Mode())
 	}
 	if err := atomicfile.Write(f.root, f.name, []byte(in.Content)); err != nil {
-		return changed{}, fmt.Errorf("writing %s: %w; it is as it was", f.show, cause(err))
+		return changed{}, fmt.Errorf("writing %s: %w; it is as it was", f.show, plainfile.Cause(err))
 	}
 	lines := strings.Count(in.Content, "\n")
 	if in.Content != "" && !strings.HasSuffix(in.Content, "\n") {

@@ -200,11 +200,8 @@ func (l *loader) file(path string, project, must bool) bool {
 
 func readFile(path string) ([]byte, error) {
 	f, err := plainfile.Open(path)
-	if p := (*fs.PathError)(nil); errors.As(err, &p) { // the problem names the file by itself
-		err = p.Err
-	}
 	if err != nil {
-		return nil, err
+		return nil, plainfile.Cause(err) // the problem names the file by itself
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))

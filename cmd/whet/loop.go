@@ -2,13 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/whet-dev/whet/internal/plainfile"
 	"github.com/whet-dev/whet/loop"
 )
 
@@ -39,11 +38,8 @@ Codex (JSON lines), exports of OpenCode, and sessions that are recorded as hashe
 				if c.Context().Err() != nil {
 					return c.Context().Err()
 				}
-				if p := (*fs.PathError)(nil); errors.As(err, &p) {
-					err = p.Err
-				}
 				if err != nil {
-					return fmt.Errorf("reading %s: %w", name, err)
+					return fmt.Errorf("reading %s: %w", name, plainfile.Cause(err))
 				}
 				for _, rec := range recs {
 					r := rec.Run(p.config.Config.LoopGuard)

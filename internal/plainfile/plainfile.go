@@ -69,6 +69,15 @@ func read(f *os.File, limit int64) ([]byte, error) {
 	return b, err
 }
 
+// Cause drops the operation and the path from an error, for a sentence that says
+// them already.
+func Cause(err error) error {
+	if p := (*os.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
 // OpenDir opens a directory, to list it.
 func OpenDir(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|directory, 0) }
 

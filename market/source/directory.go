@@ -81,11 +81,8 @@ func (c *collector) found(root *os.Root, name string, d fs.DirEntry) error {
 // reason is why, without the operation and the path that the sentence has
 // already.
 func reason(err error) string {
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
-		err = p.Err
-	}
 	if errors.Is(err, context.Canceled) {
 		return "interrupted"
 	}
-	return err.Error()
+	return plainfile.Cause(err).Error()
 }
