@@ -87,8 +87,7 @@ func trim[V any](m map[string]V, age func(V) int64) {
 }
 
 // noted takes in what a call has read or changed.
-func noted(c *whet.Call, r *whet.Result) error {
-	dir, claims := atWork()
+func noted(c *whet.Call, r *whet.Result, dir string, claims []task.Claim) error {
 	if len(claims) == 0 || r.Failed {
 		return nil
 	}

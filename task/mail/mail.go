@@ -54,9 +54,10 @@ func Guard(wake task.Wake) whet.Guard {
 			return nil
 		},
 		After: func(_ context.Context, c *whet.Call, r *whet.Result) error {
-			linked := errors.Join(link(c, r), noted(c, r))
+			dir, claims := atWork()
+			linked := errors.Join(link(c, r), noted(c, r, dir, claims))
 			if slices.Contains(editors, c.Tool) && !r.Failed {
-				astray(c, r)
+				astray(c, r, claims)
 			}
 			text, err := news(c.Session, false)
 			if text != "" {
@@ -230,8 +231,7 @@ func mayEdit(c *whet.Call) error {
 }
 
 // astray tells a task that it has changed a file which it wasn't given.
-func astray(c *whet.Call, r *whet.Result) {
-	_, claims := atWork()
+func astray(c *whet.Call, r *whet.Result, claims []task.Claim) {
 	for _, cl := range claims {
 		if !mine(cl, c.Session) {
 			continue
