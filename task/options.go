@@ -100,10 +100,11 @@ func (b Budget) line(used Usage) string {
 	if b.Tokens > 0 {
 		part = max(part, float64(used.Input+used.Output)/float64(b.Tokens))
 	}
+	over := b.Over(used) != ""
 	switch {
-	case part >= 1 && b.Hard:
+	case over && b.Hard:
 		return "The budget of this session is used up: no new task is started, and those at work are ended.\n"
-	case part >= 1:
+	case over:
 		return "The budget of this session is used up: no new task is started. Those at work go on.\n"
 	case part >= 0.8:
 		return "Over 80 % of the budget of this session is used. Start only what is needed.\n"

@@ -99,6 +99,7 @@ func (r *Runner) saw(e *entry, gen uint32, l task.Look, err error) {
 	case e.lively || time.Since(e.admitted) >= r.Times.Start || e.Phase.Closed():
 		r.quiet(e, gen, l)
 	}
+	r.enforce(r.parent(e.Parent))
 }
 
 // keepSession keeps how the backend calls the conversation: without it, nothing goes
@@ -185,7 +186,6 @@ func (r *Runner) ended(e *entry, gen uint32, l task.Look) {
 			t.Reason = cmp.Or(reason, "it failed without saying why")
 		}
 	})
-	r.enforce(r.parent(e.Parent))
 }
 
 // leaves takes in what a run has left in its worktree.
@@ -207,7 +207,6 @@ func (r *Runner) progress(e *entry, l task.Look) {
 		t.Tool, t.Retry, t.Text = l.Tool, retry, cmp.Or(l.Text, t.Text)
 		t.Usage, t.Changed = l.Usage, l.Changed
 	})
-	r.enforce(r.parent(e.Parent))
 }
 
 // read takes in that an answer began after a message.
