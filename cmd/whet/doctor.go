@@ -56,19 +56,19 @@ The exit status is 1 if there is a problem.
 			if err != nil {
 				return err
 			}
-			hosts, err := wanted(e, args, false)
-			if len(args) > 0 && err != nil {
+			here, err := locate("")
+			if err != nil {
 				return err
 			}
-			here, hereErr := locate("")
-			if hereErr != nil {
-				return hereErr
+			hosts, none := wanted(e, args, false)
+			if none != nil && len(args) > 0 {
+				return none
 			}
 			d := &doctor{ctx: c.Context(), env: e}
 			d.machine()
 			d.settings(here.config)
-			if err != nil {
-				d.add(finding{Check: "agents", Status: isProblem, Text: err.Error()})
+			if none != nil {
+				d.add(finding{Check: "agents", Status: isProblem, Text: none.Error()})
 			}
 			for _, h := range hosts {
 				d.host(h)
@@ -136,7 +136,7 @@ func (d *doctor) machine() {
 // settings tells what is wrong with whet's own configuration, as it holds here.
 func (d *doctor) settings(l *config.Loaded[kit.Config]) {
 	if l.Inert {
-		d.add(finding{Check: "settings", Status: isProblem, Text: "WHET_DISABLE is set: there are no tools and no guards", Advice: "unset it"})
+		d.add(finding{Check: "settings", Status: isProblem, Text: inert, Advice: "unset it"})
 	}
 	for _, p := range l.Problems {
 		f := finding{Check: "settings", Status: isProblem, Text: p.String()}

@@ -168,9 +168,7 @@ func printPage(c *cobra.Command, p *webfetch.Page, asJSON, metadata bool) error 
 			}
 		}
 	}
-	if isTerminal(w) {
-		text = escape.Lines(text)
-	}
+	text = shown(w, text)
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}

@@ -5,8 +5,9 @@ import (
 	"io"
 	"os"
 
-	"github.com/whet-dev/whet/internal/escape"
 	"golang.org/x/term"
+
+	"github.com/whet-dev/whet/internal/escape"
 )
 
 // isTerminal tells whether a stream is a terminal.

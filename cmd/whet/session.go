@@ -25,6 +25,9 @@ type place struct {
 	packages      packages.Set // in force
 }
 
+// inert is what WHET_DISABLE does, in words for a person.
+const inert = "WHET_DISABLE is set: there are no tools and no guards"
+
 // open reads the configuration for dir, "" for the working directory, and
 // makes the kit. Problems of the configuration go to stderr, a line each.
 func open(c *cobra.Command, dir string) (*place, error) {
@@ -41,7 +44,7 @@ func open(c *cobra.Command, dir string) (*place, error) {
 		fmt.Fprintln(c.ErrOrStderr(), "whet:", problem)
 	}
 	if p.config.Inert {
-		fmt.Fprintln(c.ErrOrStderr(), "whet: WHET_DISABLE is set: there are no tools and no guards")
+		fmt.Fprintln(c.ErrOrStderr(), "whet:", inert)
 	}
 	p.kit = kit.New(p.config, cli.Logger(c.ErrOrStderr()))
 	return p, nil

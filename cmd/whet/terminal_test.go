@@ -214,14 +214,31 @@ func waitGone(t *testing.T, pid int) {
 	t.Errorf("process %d is still there", pid)
 }
 
+// said runs a program at a terminal of its own to its end, and returns what it
+// wrote there.
+func said(t *testing.T, cmd *exec.Cmd) (string, error) {
+	t.Helper()
+	tty, err := pty.Start(cmd)
+	if err != nil {
+		t.Skip("no terminals here:", err)
+	}
+	defer tty.Close()
+	out, _ := io.ReadAll(tty) // ends with an error of the terminal's
+	return string(out), cmd.Wait()
+}
+
 // What a file or a patch holds is marked on a terminal where it would hide or
 // reorder what stands beside it, and is as it is in a pipe.
 func TestTerminalHiddenCharacters(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one \u202eowt\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	const misfit = "*** Begin Patch\n*** Update File: a.txt\n@@\n-thr\u202eee\n+x\n*** End Patch"
+	for name, text := range map[string]string{
+		"a.txt": "one \u202eowt\n", "p.patch": misfit, "good.patch": strings.ReplaceAll(misfit, "thr\u202eee", "one \u202eowt"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, args := range [][]string{
 		{"call", "grep", `{"pattern": "one"}`},
 		{"call", "apply_patch", `{"patch": "` + strings.ReplaceAll(misfit, "\n", `\n`) + `"}`},
@@ -229,20 +246,10 @@ func TestTerminalHiddenCharacters(t *testing.T) {
 		{"patch", "rescue", "p.patch"},
 		{"patch", "check", "good.patch"},
 	} {
-		if err := errors.Join(os.WriteFile(filepath.Join(dir, "p.patch"), []byte(misfit), 0o600),
-			os.WriteFile(filepath.Join(dir, "good.patch"), []byte(strings.ReplaceAll(misfit, "thr\u202eee", "one \u202eowt")), 0o600)); err != nil {
-			t.Fatal(err)
-		}
 		cmd := exec.CommandContext(t.Context(), whetBinary(t), args...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+t.TempDir(), "TERM=xterm")
-		tty, err := pty.Start(cmd)
-		if err != nil {
-			t.Skip("no terminals here:", err)
-		}
-		out, _ := io.ReadAll(tty) // ends with an error of the terminal's
-		_ = cmd.Wait()            // some are refused
-		_ = tty.Close()
-		if text := string(out); strings.Contains(text, "\u202e") || !strings.Contains(text, "\ufffd") && !strings.Contains(text, `\u202e`) {
+		text, _ := said(t, cmd) // some are refused
+		if strings.Contains(text, "\u202e") || !strings.Contains(text, "\ufffd") && !strings.Contains(text, `\u202e`) {
 			t.Errorf("%v at a terminal: %q", args, text)
 		}
 	}
@@ -263,17 +270,12 @@ func TestTerminalMarketList(t *testing.T) {
 	}
 	list := exec.CommandContext(t.Context(), whetBinary(t), "market", "list")
 	list.Env = env
-	tty, err := pty.Start(list)
+	out, err := said(t, list)
 	if err != nil {
-		t.Skip("no terminals here:", err)
-	}
-	defer tty.Close()
-	out, _ := io.ReadAll(tty) // ends with an error of the terminal's
-	if err := list.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	want := "PACKAGE        STATE     BRINGS  TITLE\r\nlocal/x@1.0.0  disabled  -       x\r\n"
-	if string(out) != want {
+	if out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
 }
